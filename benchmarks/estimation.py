@@ -23,10 +23,12 @@ import numpy as np
 
 from benchmarks.rows import Row, save_as_they_come
 from funnel import LDP, LIP, Joint, Protocol, fit, optimal
-from funnel.estimation import Estimate, estimate, expected_errors
 from funnel.estimation.combined import NoisyShares
+from funnel.estimation.estimating import estimate
+from funnel.estimation.expected_errors import expected_errors
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.plain_shares import plain_shares
+from funnel.estimation.share_estimate import Estimate
 from funnel.frequencies.noise import Noise, discrete_laplace_variance
 from funnel.frequencies.public_counts import of_noisy
 from funnel.joint import IntArray

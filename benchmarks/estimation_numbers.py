@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks.rows import Row, save_as_they_come, table
 from funnel import LDP, Joint, Protocol, estimate, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation import estimate_numbers, estimate_trend
+from funnel.estimation.means import estimate_numbers
+from funnel.estimation.trend import estimate_trend
 
 AGES = ("19", "27", "33", "48", "61")
 INPUTS = Alphabet(("sex", "age"), tuple((sex, age) for sex in "fm" for age in AGES))

@@ -43,8 +43,9 @@ from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.verdict import Verdict
 from funnel.release.words_document import WordsDocument
-from funnel.sampling import KEY_COLUMN, KeyColumn, plan_rows, release_rows
-from funnel.sampling.engine import Drawn
+from funnel.sampling.engine import Drawn, release_rows
+from funnel.sampling.key_column import KEY_COLUMN, KeyColumn
+from funnel.sampling.partitions import plan_rows
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

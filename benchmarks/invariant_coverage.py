@@ -42,7 +42,7 @@ from benchmarks.usual_statistics import (
 )
 from benchmarks.whole_record_cases import WholeRecords, whole_record_cases
 from funnel import LIP, Alphabet, Attribute, Joint, fit, protect
-from funnel.estimation import chi_square_ratio, variance_ratio
+from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 

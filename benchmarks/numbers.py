@@ -16,8 +16,8 @@ import numpy as np
 
 import funnel
 from funnel import Guarantee, Joint
-from funnel.binning import Cells, chosen_edges
-from funnel.binning.cut_points import Tried, assessed
+from funnel.binning.cut_points import Tried, assessed, chosen_edges
+from funnel.binning.partitions import Cells
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

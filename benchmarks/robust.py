@@ -25,7 +25,8 @@ from funnel import LDP, RLDP, Joint
 from funnel.errors import FunnelError
 from funnel.joint import FloatArray
 from funnel.measures.information import information_of
-from funnel.mechanisms import calibrate, mechanism
+from funnel.mechanisms import mechanism
+from funnel.mechanisms.family import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.rounding import integer_weights

@@ -33,19 +33,13 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.protocol import Protocol
-from funnel.sampling import (
-    KEY_COLUMN,
-    KEY_TYPE,
-    KeyColumn,
-    Processes,
-    RecordKey,
-    Workers,
-    plan_rows,
-    release_rows,
-    sanitise,
-)
 from funnel.sampling.dask_workers import workers_of
+from funnel.sampling.engine import Processes, Workers, release_rows
+from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.output_columns import GROUP_ROWS, WRITE_SETTINGS
+from funnel.sampling.partitions import plan_rows
+from funnel.sampling.sanitising import sanitise
 from funnel.settings.work import EngineSettings
 from funnel.tables import open_paged
 

@@ -21,7 +21,8 @@ import funnel
 from benchmarks.cones import polyopt_cone, srlip_cone
 from funnel.errors import SolverError
 from funnel.mechanisms.robust_reporting import least_conditionals
-from funnel.solver import LevelCone, optimal_over_cone
+from funnel.solver.levels import LevelCone
+from funnel.solver.search import optimal_over_cone
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "solver.json"

@@ -58,6 +58,7 @@ class ReleaseExpectation(BatchExpectation):
     evidence_table: ClassVar[str]
     metric_dependencies = ("evidence.records",)
     _configured: ExpectationConfiguration | None = PrivateAttr(None)
+    _needed: Any = PrivateAttr(None)
 
     class Config:
         """What was declared stays as it was declared."""
@@ -70,6 +71,14 @@ class ReleaseExpectation(BatchExpectation):
         if self._configured is None:
             self._configured = super().configuration
         return self._configured
+
+    def get_validation_dependencies(
+        self, execution_engine: Any = None, runtime_configuration: dict[str, Any] | None = None
+    ) -> Any:
+        """What it is computed from: made once, since every validation asks for it before and after it computes."""
+        if self._needed is None:
+            self._needed = super().get_validation_dependencies(execution_engine, runtime_configuration)
+        return self._needed
 
     @property
     def check_name(self) -> str:

@@ -38,7 +38,7 @@ from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words_document import WordsDocument
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 from funnel.word_statistics import WordStatistics
 

@@ -24,7 +24,8 @@ from funnel.recount.chapters import NEW, Chapter, Rows, Tree
 from funnel.recount.keyed_noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import RecordKey
 
 Words = npt.NDArray[np.uint64]
 Placed = npt.NDArray[np.void]

@@ -27,7 +27,7 @@ from funnel.recount.register_tables import FORGOTTEN
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN
+from funnel.sampling.key_column import KEY_COLUMN
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder

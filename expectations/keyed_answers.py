@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import accumulate, islice
 from pathlib import Path
@@ -27,7 +27,8 @@ from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import file_reader, wanted
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -80,15 +81,18 @@ def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
     return keyed_noise.derived(key.secret, version, kind.encode(), *scope, purpose.encode())[:length]
 
 
-def key_digest(key: RecordKey, texts: Sequence[str], kinds: Sequence[str]) -> bytes:
-    """The digest of one record's key, 16 bytes."""
-    if len(texts) == 1 and kinds[0] == "number":
-        return aes_blocks(derived(key, "integer", "record", 32), _block(texts[0]))
-    if len(texts) == 1:
-        message, name = texts[0].encode(), "text"
+def key_digests(key: RecordKey, rows: Iterable[Sequence[str]], kinds: Sequence[str]) -> list[bytes]:
+    """The digests of the keys of records, 16 bytes each."""
+    if list(kinds) == ["number"]:
+        blocks = aes_blocks(derived(key, "integer", "record", 32), b"".join(_block(text) for (text,) in rows))
+        return [blocks[place : place + 16] for place in range(0, len(blocks), 16)]
+    if len(kinds) == 1:
+        name, messages = "text", [text.encode() for (text,) in rows]
     else:
-        message, name = b"".join(_part(text, kind) for text, kind in zip(texts, kinds, strict=True)), "composite"
-    return hashlib.blake2b(message, digest_size=16, key=derived(key, name, "record", 64)).digest()
+        name = "composite"
+        messages = [b"".join(map(_part, texts, kinds)) for texts in rows]
+    of_kind = derived(key, name, "record", 64)
+    return [hashlib.blake2b(message, digest_size=16, key=of_kind).digest() for message in messages]
 
 
 def _part(text: str, kind: str) -> bytes:
@@ -109,7 +113,7 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
-    known = {key_digest(key, [str(text) for text in texts], kinds) for texts in first if None not in texts}
+    known = set(key_digests(key, ([str(text) for text in texts] for texts in first if None not in texts), kinds))
     with pq.ParquetFile(snapshot.data.path) as file:
         batch = next(file.iter_batches(batch_size=count, columns=[KEY_COLUMN]))
     stored = batch.column(0).to_pylist()

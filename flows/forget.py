@@ -40,7 +40,7 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
     from funnel.pipeline.flows.look import release_secret
     from funnel.pipeline.flows.register_of_run import open_people
     from funnel.pipeline.ledger.account import accounting
-    from funnel.pipeline.tasks.ingest import read_secret_block
+    from funnel.pipeline.tasks.secret_blocks import read_secret_block
     from funnel.pipeline.tasks.step import plain_errors, tell
     from funnel.register.forget import digests_of
     from funnel.register.forget import forget as erase

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.flows.register_of_run import people_known
 from funnel.pipeline.tasks.committed import committed_version
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.recount.source import source_digest
-from funnel.register.register import Register
+from funnel.register import register_of
 from funnel.release.accounted import require_same_spec
 from funnel.release.approval import Approval, Outcome
 from funnel.release.decision import Rejected, Unchanged, Waiting
@@ -26,7 +26,8 @@ from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
     from funnel.findings import Audited, Findings
-    from funnel.report import PlanLine
+    from funnel.register.register import Register
+    from funnel.report.content import PlanLine
 
 
 @plain_errors
@@ -58,11 +59,11 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
 
 def _moved_on(spec: ReleaseSpec, series: Series) -> bool:
     """Whether something was published about the people of the version that is held since it was drawn."""
-    waiting = series.held.waiting
-    if waiting is None or spec.register is None:
+    waiting, register = series.held.waiting, register_of(spec)
+    if waiting is None or register is None:
         return False
     history = waiting.held.record.history
-    return (None if history is None else history.given) != Register.of(spec.workspace_folder, spec.register).head_sha256
+    return (None if history is None else history.given) != register.head_sha256
 
 
 def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
@@ -83,9 +84,8 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
             "was taken for the same; remove the folder snapshots in the workspace, then run the release again"
         )
     require_same_spec(spec, series.record(version))
-    history = series.record(version).history
-    if spec.register is not None and history is not None and history.head is not None:
-        register = Register.of(spec.workspace_folder, spec.register)
+    history, register = series.record(version).history, register_of(spec)
+    if register is not None and history is not None and history.head is not None:
         register.require_head(history.head)
         # Rows that were taken over are in the register as those of the version that they were drawn for.
         _, _, drawn_for = str(history.name).rpartition("/")
@@ -148,8 +148,9 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
         if rotate:
             raise SpecError("there is no release secret to rotate: the spec names no record_key")
         return None
-    if spec.register is not None:
-        return _register_secret(spec, rotate)
+    register = register_of(spec)
+    if register is not None:
+        return _register_secret(register, spec, rotate)
     workspace = spec.workspace_folder / spec.name
     earlier = series.earlier
     waiting = series.held.waiting
@@ -158,11 +159,8 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
     return replace(found, series=spec.name)
 
 
-def _register_secret(spec: ReleaseSpec, rotate: bool) -> ReleaseSecret:
+def _register_secret(register: Register, spec: ReleaseSpec, rotate: bool) -> ReleaseSecret:
     """The secret that the people of a register are known by, whichever series is released."""
-    if spec.register is None:
-        raise ValueError("there is no register")
-    register = Register.of(spec.workspace_folder, spec.register)
     if rotate:
         raise SpecError(
             f"the release secret of the register {register.name} cannot be rotated: its people are known by it, and "

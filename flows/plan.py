@@ -8,7 +8,7 @@ from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_plan
 from funnel.pipeline.flows.planned import plan_answer
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.preview.spec_plan import Planner, SpecPlan
 from funnel.progress import WARNING

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funnel.errors import LedgerError, PipelineError
-from funnel.register.register import Register, open_register
+from funnel.register import register_of
 from funnel.release.layout import Version
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.series import Series
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.register.register import Register
 
 
 @contextmanager
@@ -39,6 +43,9 @@ def open_people(spec: ReleaseSpec, series: Series) -> Iterator[Register | None]:
     if spec.register is None:
         yield None
         return
+    # Imported here: most series have no register.
+    from funnel.register.register import open_register
+
     with open_register(spec.workspace_folder, spec.register) as register:
         own = entries_of(one.record for one in series.earlier)
 
@@ -55,10 +62,11 @@ def open_people(spec: ReleaseSpec, series: Series) -> Iterator[Register | None]:
 
 def people_known(spec: ReleaseSpec, series: Series) -> bool:
     """Whether everything published of a series is in its register; a run finds out why it is not, or puts it right."""
-    if spec.register is None:
+    register = register_of(spec)
+    if register is None:
         return True
     try:
-        _require_known(Register.of(spec.workspace_folder, spec.register), spec, series)
+        _require_known(register, spec, series)
     except LedgerError:
         return False
     return True

@@ -7,9 +7,9 @@ from importlib import import_module as _import_module
 _MODULES = {
     "alphabet": ("Alphabet",),
     "analysis.release": ("load_release",),
-    "donors": ("fit_columns",),
+    "donors.wide_tables": ("fit_columns",),
     "errors": ("FunnelError",),
-    "estimation": ("estimate",),
+    "estimation.estimating": ("estimate",),
     "frequencies.library": ("protect",),
     "guarantees": ("ALIP", "LDP", "LIP", "PML", "RLIP", "SRLIP", "Attribute", "parse_guarantee"),
     "history.book": ("History",),
@@ -17,8 +17,9 @@ _MODULES = {
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),
-    "sampling": ("RecordKey", "sanitise"),
-    "solver": ("optimal",),
+    "sampling.keyed": ("RecordKey",),
+    "sampling.sanitising": ("sanitise",),
+    "solver.optimum": ("optimal",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 # Modules whose names are found here, too: every kind of guarantee and of error is funnel.NAME.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from funnel import errors, guarantees, measures, mechanisms
 from funnel.alphabet import Alphabet
 from funnel.analysis.release import load_release
-from funnel.donors import fit_columns
+from funnel.donors.wide_tables import fit_columns
 from funnel.errors import DataError as DataError
 from funnel.errors import EntropyError as EntropyError
 from funnel.errors import FunnelError
@@ -18,7 +18,7 @@ from funnel.errors import PipelineError as PipelineError
 from funnel.errors import ReleaseRefused as ReleaseRefused
 from funnel.errors import SolverError as SolverError
 from funnel.errors import SpecError as SpecError
-from funnel.estimation import estimate
+from funnel.estimation.estimating import estimate
 from funnel.frequencies.library import protect
 from funnel.guarantees import ALIP, LDP, LIP, PML, RLIP, SRLIP, Attribute, parse_guarantee
 from funnel.guarantees import RALIP as RALIP
@@ -40,8 +40,9 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
-from funnel.sampling import RecordKey, sanitise
-from funnel.solver import optimal
+from funnel.sampling.keyed import RecordKey
+from funnel.sampling.sanitising import sanitise
+from funnel.solver.optimum import optimal
 
 __all__ = [
     "ALIP",

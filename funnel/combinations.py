@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from funnel.alphabet import natural_key
 from funnel.errors import DataError
@@ -69,7 +68,7 @@ def count_combinations(
 def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
     """The values by the categories they hold."""
     try:
-        coded = values if isinstance(values, pa.DictionaryArray) else pc.dictionary_encode(values)
+        coded = values if isinstance(values, pa.DictionaryArray) else values.dictionary_encode()
     except pa.ArrowNotImplementedError as error:
         raise DataError(f"column {column!r} is of type {values.type}, whose values are no categories") from error
     if coded.null_count:
@@ -79,7 +78,7 @@ def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
 
 def _texts(categories: pa.Array, column: str) -> list[str]:
     """Every entry of a dictionary as text."""
-    undefined = pa.types.is_floating(categories.type) and pc.any(pc.is_nan(categories)).as_py()
+    undefined = pa.types.is_floating(categories.type) and categories.is_nan().true_count > 0
     if categories.null_count or undefined:
         raise _nulls(column)
     return [str(value) for value in categories.to_pylist()]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from funnel.errors import SpecError
 from funnel.joint import Joint
@@ -67,6 +66,9 @@ class ConfidenceSet:
 
 def confidence_radius(cells: int, n: int, alpha: float) -> float:
     """``B = χ²_{cells-1}^{-1}(1 - alpha) / n`` of RLDP (2); 0 for one cell, which leaves no freedom."""
+    # Imported here: it takes longer to import than all of this package, and most bounds have no confidence.
+    from scipy.special import gammaincinv
+
     # The quantile of the χ² law; scipy.stats, which has it by name, takes longer to import than all of this package.
     return 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / n if cells > 1 else 0.0
 

@@ -124,7 +124,7 @@ class MechanismChoice:
 
 
 class Fits(Interface):
-    """Rows that were fitted before, as `funnel.tradeoff.FittedRows` keeps them.
+    """Rows that were fitted before, as `funnel.tradeoff.fitted.FittedRows` keeps them.
 
     A row is known by counts, guarantee, mechanism, the units of work that it may take, and what it is chosen by.
     """

@@ -22,7 +22,7 @@ from funnel.guarantees.worst_case import Neighbourhood, within
 from funnel.joint import MAX_ROWS, FloatArray, IntArray, Joint
 from funnel.measures.information import information_of
 from funnel.measures.utilities import INFORMATION, Utility
-from funnel.mechanisms import calibrate
+from funnel.mechanisms.family import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel.planning import PlanRow
 from funnel.spec import ReleaseSpec

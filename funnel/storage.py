@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -26,6 +28,20 @@ T = TypeVar("T")
 def is_url(address: str) -> bool:
     """Whether an address is a URL rather than a path."""
     return _URL.match(address) is not None
+
+
+@contextmanager
+def writing_in(place: Path) -> Iterator[None]:
+    """Name the file or folder in errors of the system that name no file, such as that of a full disk."""
+    try:
+        yield
+        return
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        failure = OSError(error.errno, os.strerror(error.errno), str(place))
+    # The words of a library around the reason are left out.
+    raise failure
 
 
 def check_address(address: str) -> str:

@@ -21,7 +21,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.release.classified import classify_records
 from funnel.release.files import FileRef, Sink, private_folder, write_whole
 from funnel.release.snapshot import CODINGS, DATA, Snapshot
-from funnel.sampling import InputEncoder
+from funnel.sampling.codes import InputEncoder
 from funnel.sampling.donors import RECORD_COLUMN, Donors
 from funnel.source.coding import Coding, Codings
 from funnel.spec import ReleaseSpec

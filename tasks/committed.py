@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from funnel.readers.formats import open_source
-from funnel.register.register import Register
+from funnel.register import register_of
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
@@ -70,7 +70,7 @@ def committed_version(spec: ReleaseSpec, workspace: Path, series: Series, secret
 
 def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str, str | None]:
     newest, waiting = series.newest, series.held.waiting
-    path = None if newest is None else series.folder(newest).record
+    path, register = None if newest is None else series.folder(newest).record, register_of(spec)
     # Without a record nothing is settled: the whole way says what is missing.
     record = hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
     return {
@@ -79,7 +79,7 @@ def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str
         "secret": secret,
         "newest": record,
         # Whatever happens to a register, a restored backup of it too, is looked at by the whole way.
-        "register": None if spec.register is None else Register.of(spec.workspace_folder, spec.register).head_sha256,
+        "register": None if register is None else register.head_sha256,
         # Nor is an old copy of the ledger beside what is published: the whole way refuses it.
         "ledger": None if newest is None else _last_entry(spec, str(newest)),
         "held": None if waiting is None else hashlib.sha256(waiting.held.record.to_bytes()).hexdigest(),

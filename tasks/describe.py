@@ -10,7 +10,7 @@ from funnel.release.earlier import newest_found
 from funnel.release.internal_evidence import write_evidence
 from funnel.release.public import PublicRelease
 from funnel.release.publication import require_drawn, require_small, write_documentation, write_documents, write_package
-from funnel.report import ReportContent
+from funnel.report.content import ReportContent
 from funnel.report.gathering import Results, report_content
 from funnel.report.writing import write_report
 

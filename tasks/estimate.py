@@ -10,7 +10,7 @@ from funnel.donors.composition import Composition
 from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import Joint
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache
@@ -19,9 +19,10 @@ from funnel.release.documents import joint_document, read_joint
 from funnel.release.learned import values_digest
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
+from funnel.sampling.partitions import partition_groups
+from funnel.sampling.parts import count_partition
 from funnel.source.counting import is_wide, over_values
 from funnel.spec import ReleaseSpec
 

@@ -9,7 +9,7 @@ from funnel.register.register import Register
 from funnel.release.record import History
 from funnel.release.records import Records
 from funnel.release.verdict import Verdict
-from funnel.report import ReportContent
+from funnel.report.content import ReportContent
 from funnel.report.internal.history import Together
 from funnel.report.writing import write_internal_report
 from funnel.spec import ReleaseSpec

@@ -45,11 +45,11 @@ from funnel.release.files import remove_tree
 from funnel.release.inside import steps_off
 from funnel.release.protected import Protected
 from funnel.release.record import History
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.settings.version_settings import HistorySettings
 from funnel.solver.invariant import counted as counted_worth
-from funnel.tradeoff import FittedRows
+from funnel.tradeoff.fitted import FittedRows
 
 # In the workspace of the series, while a version is made: it says of every record what was published about it.
 FOLDER = "followed"

@@ -1,15 +1,14 @@
-"""Ingest: from a source to an immutable snapshot of the columns a release needs; and secrets from the orchestrator."""
+"""Ingest: from a source to an immutable snapshot of the columns a release needs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from funnel.errors import SpecError
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import step, tell
 from funnel.readers.formats import Source
 from funnel.release.learned import learned_codings
-from funnel.release.secret import ReleaseSecret, read_secret
+from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
@@ -33,32 +32,3 @@ def ingest(spec: ReleaseSpec, workspace: Path, secret: ReleaseSecret | None = No
         return learned_codings(spec, source, digest, workspace, tell, key)
 
     return take_snapshot(spec, workspace, key, tell, codings)
-
-
-def read_secret_block(place: str) -> str:
-    """The text of a secret in a file, in the environment, or in a Secret block of the orchestrator.
-
-    Raises
-    ------
-    SpecError
-        If it cannot be read.
-    """
-    kind, _, name = place.partition(":")
-    return _read_block(name) if kind == "prefect" else read_secret(place)
-
-
-def _read_block(name: str) -> str:
-    from prefect.blocks.system import Secret
-
-    try:
-        # Typed as a coroutine for asynchronous callers too; this one is not.
-        block: Any = Secret.load(name)
-        value = block.get()
-    except ValueError:
-        value = None
-    if not isinstance(value, str):
-        raise SpecError(
-            f"there is no Secret block {name!r} with a text on the orchestrator's server; make it, or change "
-            "record_secret"
-        )
-    return value

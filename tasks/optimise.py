@@ -19,7 +19,7 @@ from funnel.release.comparison import ComparisonDocument, comparison_document
 from funnel.release.documents import joint_document
 from funnel.sample_size import too_few
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import FittedRows
+from funnel.tradeoff.fitted import FittedRows
 
 # Relatively: so that the budget of a reserve, which is a product, is surely not exceeded.
 _INSIDE = 1e-9

@@ -14,8 +14,8 @@ from funnel.history.waves import Waves
 from funnel.joint import FloatArray, IntArray
 from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.estimate import Estimated
-from funnel.pipeline.tasks.ingest import read_secret_block
 from funnel.pipeline.tasks.optimise import Optimised
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.units import Units
@@ -29,7 +29,7 @@ from funnel.release.rows import Rows
 from funnel.release.secret import ReleaseSecret
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 
 

@@ -26,10 +26,9 @@ from funnel.register.preparing import DrawnPeople, EntryTerms, prepare_entry
 from funnel.register.register import Register
 from funnel.release.files import FileRef, write_whole
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey, key_digests
 from funnel.sampling.answers import answers
-from funnel.sampling.key_column import key_array
-from funnel.sampling.keyed import scope_of_register
+from funnel.sampling.key_column import KEY_COLUMN, key_array
+from funnel.sampling.keyed import RecordKey, key_digests, scope_of_register
 from funnel.sampling.row_words import KeyedWords, WordKeys
 
 SECRET, INPUTS, OUTPUTS = ("ill", "poor"), ("town",), ("town",)

@@ -17,7 +17,7 @@ from funnel.protocol import Protocol
 from funnel.release.protected import ProtectionContext, public_frequencies
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of
 from funnel.release.public import PublicRelease
-from funnel.report import ReportContent
+from funnel.report.content import ReportContent
 from funnel.spec import ReleaseSpec
 
 UNPROTECTED = Protection(protection="none", epsilon=None, delta=None, beta=None, spent=None, unprotected=0)

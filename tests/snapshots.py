@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 from funnel.alphabet import Alphabet
 from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
-from funnel.sampling import KEY_COLUMN, Plan, RecordKey, key_digests, plan_rows
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import RecordKey, key_digests
+from funnel.sampling.partitions import Plan, plan_rows
 
 FULL = 2**63
 KEY = RecordKey(("id",), bytes(range(32)))

@@ -13,7 +13,7 @@ import pytest
 
 import funnel
 from funnel import DataError, Joint
-from funnel.donors import ColumnsSolution
+from funnel.donors.wide_tables import ColumnsSolution
 from funnel.recount.classes import PlainClasses
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount

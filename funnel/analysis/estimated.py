@@ -9,14 +9,16 @@ from functools import partial
 import numpy as np
 
 from funnel.errors import DataError, SpecError
-from funnel.estimation import Estimate, NumberEstimate, estimate, estimate_numbers
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
+from funnel.estimation.estimating import estimate
 from funnel.estimation.fit import Method
 from funnel.estimation.linear_source import LinearSource
-from funnel.estimation.means import QUARTILES, plain_numbers
+from funnel.estimation.means import QUARTILES, estimate_numbers, plain_numbers
 from funnel.estimation.number_categories import StandFor
+from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_shares import plain_shares
+from funnel.estimation.share_estimate import Estimate
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.count_noise import input_of_counts
@@ -150,7 +152,7 @@ def estimate_numbers_of(
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> NumberEstimate:
-    """`funnel.estimation.estimate_numbers` of a whole release, by the intervals in its data package.
+    """`funnel.estimation.means.estimate_numbers` of a whole release, by the intervals in its data package.
 
     Values are taken to be rare as `estimate_release` takes them for shares of the same columns.
 
@@ -158,7 +160,7 @@ def estimate_numbers_of(
     ----------
     folder : ReleaseFolder
     of, by, numbers, quantiles, method, sampling, confidence
-        As of `funnel.estimation.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
+        As of `funnel.estimation.means.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
 
     Raises
     ------

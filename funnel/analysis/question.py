@@ -8,9 +8,12 @@ from pathlib import Path
 
 from funnel.analysis.release import Release
 from funnel.errors import SpecError
-from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
 from funnel.estimation.fit import Method
 from funnel.estimation.means import QUARTILES
+from funnel.estimation.number_estimate import NumberEstimate
+from funnel.estimation.odds import OddsRatios
+from funnel.estimation.share_estimate import Estimate
+from funnel.estimation.trend import Trend
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.readers.cells import number_in
 from funnel.release.layout import find_release

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from funnel.audit.check import Result
-    from funnel.estimation import Estimate, NumberEstimate, OddsRatios, Trend
     from funnel.estimation.fit import Method
     from funnel.estimation.number_categories import StandFor
+    from funnel.estimation.number_estimate import NumberEstimate
+    from funnel.estimation.odds import OddsRatios
     from funnel.estimation.plain_counts import PlainCounts
     from funnel.estimation.regression import Family, Regression
+    from funnel.estimation.share_estimate import Estimate
+    from funnel.estimation.trend import Trend
     from funnel.estimation.weighted import WeightedEstimate
     from funnel.joint import FloatArray, IntArray
 
@@ -306,8 +309,8 @@ class Release:
         sampling : bool
             As of `shares`.
         design_effect : float
-            Of the sample, with ``sampling``, as of `funnel.estimation.estimate_weighted`: replicate weights are never
-            published.
+            Of the sample, with ``sampling``, as of `funnel.estimation.weighted.estimate_weighted`: replicate
+            weights are never published.
         """
         from funnel.analysis.weighted import estimate_release_weighted
 
@@ -334,7 +337,7 @@ class Release:
         by, within, method, sampling
             As of `shares`.
         """
-        from funnel.estimation import estimate_trend
+        from funnel.estimation.trend import estimate_trend
 
         opened = [self, *(one if isinstance(one, Release) else load_release(one) for one in others)]
         found = [one.shares(by, within=within, method=method, sampling=sampling) for one in opened]

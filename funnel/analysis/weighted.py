@@ -25,7 +25,7 @@ def estimate_release_weighted(
     design_effect: float = 1.0,
     confidence: float = 0.95,
 ) -> WeightedEstimate:
-    """`funnel.estimation.estimate_weighted` of a whole release that publishes classes of survey weights.
+    """`funnel.estimation.weighted.estimate_weighted` of a whole release that publishes classes of survey weights.
 
     Noisy counts and rare values are taken as `estimate_release` takes them.
 
@@ -33,7 +33,7 @@ def estimate_release_weighted(
     ----------
     folder : ReleaseFolder
     by, sampling, design_effect, confidence
-        As of `funnel.estimation.estimate_weighted`.
+        As of `funnel.estimation.weighted.estimate_weighted`.
 
     Raises
     ------

@@ -180,6 +180,9 @@ def canonical_difference(content: bytes, path: Path) -> str | None:
     return f"{path.name} is not as funnel writes it, from byte {place:,} on"
 
 
+_inline = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
+
 def spread(content: Any) -> bytes:
     """JSON as documents for people are written: keys in order, a line for what has no list or object in it."""
     return (_laid_out(content, 0) + "\n").encode()
@@ -188,13 +191,10 @@ def spread(content: Any) -> bytes:
 def _laid_out(value: Any, depth: int) -> str:
     named = isinstance(value, dict)
     parts = sorted(value.items()) if named else list(enumerate(value)) if isinstance(value, list) else []
-    if all(not isinstance(part, dict | list) for _, part in parts):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if all(not isinstance(part, (dict, list)) for _, part in parts):
+        return _inline(value)
     margin = "\n" + " " * depth
-    lines = [
-        f"{margin} {json.dumps(key, ensure_ascii=False) + ': ' if named else ''}{_laid_out(part, depth + 1)}"
-        for key, part in parts
-    ]
+    lines = [f"{margin} {_inline(key) + ': ' if named else ''}{_laid_out(part, depth + 1)}" for key, part in parts]
     begin, end = "{}" if named else "[]"
     return begin + ",".join(lines) + margin + end
 

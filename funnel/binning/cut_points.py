@@ -15,7 +15,7 @@ from funnel.guarantees.robust_guarantee import Robust
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility, Variance
 from funnel.progress import Progress, quiet
-from funnel.solver import optimal
+from funnel.solver.optimum import optimal
 
 # Numbers of intervals that are tried.
 NUMBERS = (2, 3, 4, 5, 6, 7, 8, 10, 12)

@@ -22,7 +22,7 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
-from funnel.solver import optimal
+from funnel.solver.optimum import optimal
 from funnel.wording import did_you_mean
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ def utility_of_estimates(joint: Joint, protocol: Protocol) -> float | None:
     Returns
     -------
     float or None
-        None where there are too many values, as `funnel.estimation.ShareInformation.of` says.
+        None where there are too many values, as `funnel.estimation.share_information.ShareInformation.of` says.
     """
     found = expected_errors(joint, protocol)
     if found is None:

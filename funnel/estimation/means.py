@@ -77,9 +77,10 @@ def estimate_numbers(
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.means import estimate_numbers
     >>> joint = funnel.Joint.from_counts([[300, 60, 40], [100, 300, 200]], inputs=["20", "40", "60"])
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
-    >>> found = funnel.estimation.estimate_numbers(np.array([390, 365, 245]), protocol, of="X")
+    >>> found = estimate_numbers(np.array([390, 365, 245]), protocol, of="X")
     >>> found.means.round(1).tolist(), found.mean_errors.round(1).tolist(), found.quantiles.tolist()
     ([35.4], [0.6], [[20.0, 40.0, 40.0]])
     """

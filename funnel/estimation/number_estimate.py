@@ -50,9 +50,10 @@ class NumberEstimate:
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.means import estimate_numbers
     >>> joint = funnel.Joint.from_counts([[300, 60], [100, 540]], inputs=["20", "40"])
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
-    >>> print(funnel.estimation.estimate_numbers(np.array([430, 570]), protocol, "X", quantiles=[0.5]))
+    >>> print(estimate_numbers(np.array([430, 570]), protocol, "X", quantiles=[0.5]))
     ...                                                          # doctest: +ELLIPSIS
     of X             estimate  ...
     """

@@ -45,10 +45,11 @@ class OddsRatios:
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.odds import estimate_odds
     >>> cells = funnel.Alphabet(("sex", "job"), (("f", "a"), ("f", "b"), ("m", "a"), ("m", "b")))
     >>> same = np.eye(4, dtype=np.uint64) * np.uint64(2**63)
     >>> protocol = funnel.Protocol(same, same[0], cells, cells, "invariant")
-    >>> found = funnel.estimation.estimate_odds(np.array([20, 30, 40, 10]), protocol, "sex", "job", sampling=True)
+    >>> found = estimate_odds(np.array([20, 30, 40, 10]), protocol, "sex", "job", sampling=True)
     >>> found.reference, found.cells, found.odds.round(2).tolist(), found.log_errors.round(2).tolist()
     (('f', 'a'), (('m', 'b'),), [0.17], [0.46])
     """
@@ -142,9 +143,10 @@ def estimate_odds(
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.odds import estimate_odds
     >>> joint = funnel.Joint.from_counts([[300, 60], [100, 300]], secret=["ill", "well"], inputs=["low", "high"])
     >>> protocol = funnel.fit("invariant", joint.with_secret(), funnel.Attribute(1.0))
-    >>> found = funnel.estimation.estimate_odds(np.array([290, 70, 110, 290]), protocol, "S", "X")
+    >>> found = estimate_odds(np.array([290, 70, 110, 290]), protocol, "S", "X")
     >>> found.cells, found.odds.round(2).tolist(), found.r.round(1).tolist()
     ((('ill', 'high'),), [0.09], [0.9])
     """

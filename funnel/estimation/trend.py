@@ -55,9 +55,10 @@ class Trend:
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.trend import estimate_trend
     >>> protocol = funnel.fit("grr", funnel.Joint.from_counts([[300, 100], [100, 500]]), funnel.LIP(0.5))
     >>> years = [funnel.estimate(np.array(counts), protocol) for counts in ([430, 570], [480, 520])]
-    >>> trend = funnel.estimation.estimate_trend(years, versions=["2020", "2021"])
+    >>> trend = estimate_trend(years, versions=["2020", "2021"])
     >>> trend.cells, bool(trend.whole.values[0] > 0)
     ((('X0',), ('X1',)), True)
     """
@@ -161,10 +162,11 @@ def estimate_trend(
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.trend import estimate_trend
     >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
     >>> years = [funnel.estimate(np.array(counts), protocol) for counts in ([430, 570], [4800, 5200])]
-    >>> trend = funnel.estimation.estimate_trend(years, same_people=False)
+    >>> trend = estimate_trend(years, same_people=False)
     >>> bool(trend.whole.lower[0] < trend.whole.values[0] < trend.whole.upper[0])
     True
     """

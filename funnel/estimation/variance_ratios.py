@@ -56,7 +56,7 @@ def variance_ratio(released: Released, protocol: Protocol, influence: npt.ArrayL
     Of the share with a degree; half of these records become others, and as many others become these:
 
     >>> import funnel, numpy as np
-    >>> from funnel.estimation import variance_ratio
+    >>> from funnel.estimation.variance_ratios import variance_ratio
     >>> degrees = funnel.Alphabet(("degree",), (("yes",), ("no",)))
     >>> half, column = 2**62, np.array([2**61, 3 * 2**61], dtype=np.uint64)
     >>> weights = np.array([[half, half // 3], [half, 2**63 - half // 3]], dtype=np.uint64)
@@ -175,7 +175,7 @@ def chi_square_ratio(released: Released, protocol: Protocol, one: str, other: st
     Examples
     --------
     >>> import funnel, numpy as np
-    >>> from funnel.estimation import chi_square_ratio
+    >>> from funnel.estimation.variance_ratios import chi_square_ratio
     >>> cells = funnel.Alphabet(("sex", "job"), (("f", "a"), ("f", "b"), ("m", "a"), ("m", "b")))
     >>> same = np.eye(4, dtype=np.uint64) * np.uint64(2**63)
     >>> protocol = funnel.Protocol(same, same[0], cells, cells, "invariant")

@@ -58,12 +58,13 @@ class WeightedEstimate:
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.weighted import estimate_weighted
     >>> symbols = (("a", "low"), ("a", "high"), ("b", "low"), ("b", "high"))
     >>> inputs = funnel.Alphabet(("job", "weight"), symbols)
     >>> joint = funnel.Joint.from_counts([[300, 100, 100, 50], [100, 100, 100, 150]], inputs=inputs)
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(2.0))
     >>> classes = {"low": (1, 0, 2), "high": (3, 2, 4)}
-    >>> found = funnel.estimation.estimate_weighted(np.array([380, 210, 200, 210]), protocol, "weight", classes)
+    >>> found = estimate_weighted(np.array([380, 210, 200, 210]), protocol, "weight", classes)
     >>> bool((found.least < found.frequencies).all()), bool((found.frequencies < found.largest).all())
     (True, True)
     """
@@ -197,12 +198,13 @@ def estimate_weighted(
     Examples
     --------
     >>> import funnel, numpy as np
+    >>> from funnel.estimation.weighted import estimate_weighted
     >>> symbols = (("a", "low"), ("a", "high"), ("b", "low"), ("b", "high"))
     >>> inputs = funnel.Alphabet(("job", "weight"), symbols)
     >>> joint = funnel.Joint.from_counts([[300, 100, 100, 50], [100, 100, 100, 150]], inputs=inputs)
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(2.0))
     >>> counts = np.array([380, 210, 200, 210])
-    >>> found = funnel.estimation.estimate_weighted(counts, protocol, "weight", {"low": (1, 0, 2), "high": (3, 2, 4)})
+    >>> found = estimate_weighted(counts, protocol, "weight", {"low": (1, 0, 2), "high": (3, 2, 4)})
     >>> found.cells, bool(abs(found.frequencies.sum() - 1) < 1e-9)
     ((('a',), ('b',)), True)
     """

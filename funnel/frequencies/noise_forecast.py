@@ -22,8 +22,8 @@ from funnel.mechanisms.optimal import Optimal
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel.solver.optimum import optimal
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SIZES = (1_000, 10_000, 100_000)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from flint import arb, ctx
 
 from funnel.guarantees.base import Guarantee, Level, Witness, checked_number
 from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _BITS = 192
 
@@ -109,6 +111,9 @@ class MutualInformation(Guarantee):
 
 def _contributions(law: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> list[arb]:
     """P(y) D(P(S|y) ‖ P(S)) of every output, as intervals; law: exact integers (c, b)."""
+    # Imported here, as below: specs of all guarantees are read by this package, and few are of this one.
+    from flint import arb, ctx
+
     before, ctx.prec = ctx.prec, _BITS
     try:
         total = int(law.sum())
@@ -127,6 +132,8 @@ def _contributions(law: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> li
 
 def _above(parts: list[arb]) -> float:
     """A float that is not below the sum."""
+    from flint import arb, ctx
+
     before, ctx.prec = ctx.prec, _BITS
     try:
         upper = sum(parts, arb(0)).upper()

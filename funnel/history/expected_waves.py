@@ -22,9 +22,9 @@ from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, 
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.library import balanced
 from funnel.history.observed import Observed
-from funnel.history.past import Past
+from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
-from funnel.history.waves import RowPlan, UnitVersion, Wave, part_of, wave_name
+from funnel.history.waves import RowPlan, UnitVersion, Wave, part_of
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import marginal_weights

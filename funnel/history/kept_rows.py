@@ -31,7 +31,7 @@ class FoundRows:
 
 
 class KeptRows(Interface):
-    """Where the rows of searches are kept, as `funnel.tradeoff.FittedRows` keeps them."""
+    """Where the rows of searches are kept, as `funnel.tradeoff.fitted.FittedRows` keeps them."""
 
     def find_rows(self, digest: str) -> FoundRows | None:
         """Rows, if they were kept."""

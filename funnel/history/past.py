@@ -238,3 +238,8 @@ def silent_rows(channel: Protocol) -> WeightArray:
     weights = np.zeros_like(channel.weights)
     weights[int(channel.marginal.argmax())] = DENOMINATOR
     return weights
+
+
+def wave_name(version: str, row: int) -> str:
+    """How histories name the rows of a version: by the version, and from the second row on by its number too."""
+    return version if row == 1 else f"{version}#{row}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.estimation import certain, wanted_shares
+from funnel.estimation.estimation_utility import certain, wanted_shares
 from funnel.history.aim import Aim, Informing, Labelled
 from funnel.joint import FloatArray, Joint
 from funnel.measures.utilities import Estimation, Utility, Variance
@@ -90,7 +90,7 @@ class Estimating(_Scored):
     target : ndarray, shape (b, a)
     p : ndarray, shape (a,)
     wanted : ndarray, shape (values with p > 0, r)
-        ``L = wanted wantedᵀ``, of trace 1 (`funnel.estimation.wanted_shares`).
+        ``L = wanted wantedᵀ``, of trace 1 (`funnel.estimation.estimation_utility.wanted_shares`).
     certain : float
         What of ``tr(L J⁻¹)`` is no variance.
     """

@@ -24,7 +24,7 @@ from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
 from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Members, Observed, Secrets
-from funnel.history.past import Past
+from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
 from funnel.history.whole import Whole
@@ -190,11 +190,6 @@ class Waves:
 def part_of(work: Budget, rows: int, left: int) -> Budget:
     """What a wave of so many rows may take of the work, where so many are left after it."""
     return work.part(min(1.0, _MORE * rows / max(1, rows + left)))
-
-
-def wave_name(version: str, row: int) -> str:
-    """How histories name the rows of a version: by the version, and from the second row on by its number too."""
-    return version if row == 1 else f"{version}#{row}"
 
 
 def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:

@@ -11,7 +11,7 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
-from funnel.estimation import utility_of_estimates
+from funnel.estimation.estimation_utility import utility_of_estimates
 from funnel.joint import FloatArray, Joint
 from funnel.measures.distributions import input_output_distribution
 from funnel.measures.information import mutual_information

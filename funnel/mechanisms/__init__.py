@@ -3,54 +3,51 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
-from funnel.guarantees import as_guarantee
-from funnel.guarantees.base import Guarantee
-from funnel.joint import Joint
-from funnel.mechanisms.agglomeration import Agglomeration
-from funnel.mechanisms.conditional_reporting import ConditionalReporting
-from funnel.mechanisms.family import Mechanism, calibrate
-from funnel.mechanisms.grr import GRR
-from funnel.mechanisms.identity import Identity
-from funnel.mechanisms.invariant import Invariant
-from funnel.mechanisms.memory import LARGEST, check_size, require_memory
-from funnel.mechanisms.merging import SubsetMerging, UniformWatchdog, Watchdog
-from funnel.mechanisms.optimal import Optimal, OptimalWithSecret
-from funnel.mechanisms.oue import OUE
-from funnel.mechanisms.polyopt import PolyOpt
-from funnel.mechanisms.robust_optimal import RobustOptimal
-from funnel.mechanisms.robust_reporting import IndependentReporting, RobustConditionalReporting
-from funnel.mechanisms.side_channel_product import SideChannelProduct
-from funnel.mechanisms.subset_random_response import SubsetRandomResponse
-from funnel.protocol import INVARIANT, Protocol
-from funnel.solver.budget import Budget
-from funnel.solver.invariant import Weighting
-from funnel.solver.wide import is_wide, needs_no_table
+from funnel.protocol import INVARIANT
 
-_MECHANISMS: dict[str, Mechanism] = {
-    kind.name: kind()
-    for kind in (
-        Optimal,
-        Invariant,
-        SubsetRandomResponse,
-        SubsetMerging,
-        Watchdog,
-        UniformWatchdog,
-        Agglomeration,
-        SideChannelProduct,
-        GRR,
-        OUE,
-        OptimalWithSecret,
-        RobustOptimal,
-        PolyOpt,
-        ConditionalReporting,
-        RobustConditionalReporting,
-        IndependentReporting,
-        Identity,
-    )
+if TYPE_CHECKING:
+    from funnel.guarantees.base import Guarantee
+    from funnel.joint import Joint
+    from funnel.mechanisms.family import Mechanism
+    from funnel.protocol import Protocol
+    from funnel.solver.budget import Budget
+    from funnel.solver.invariant import Weighting
+
+# Modules and classes of families, best known first: one is imported when it is first asked for, since a spec that names
+# one, and a release that has not changed, need none of the solvers.
+_MECHANISMS: dict[str, str | Mechanism] = {
+    "optimal": "optimal.Optimal",
+    "invariant": "invariant.Invariant",
+    "subset-random-response": "subset_random_response.SubsetRandomResponse",
+    "subset-merging": "merging.SubsetMerging",
+    "watchdog": "merging.Watchdog",
+    "watchdog-uniform": "merging.UniformWatchdog",
+    "agglomeration": "agglomeration.Agglomeration",
+    "side-channel-product": "side_channel_product.SideChannelProduct",
+    "grr": "grr.GRR",
+    "oue": "oue.OUE",
+    "optimal-with-secret": "optimal.OptimalWithSecret",
+    "robust-optimal": "robust_optimal.RobustOptimal",
+    "polyopt": "polyopt.PolyOpt",
+    "conditional-reporting": "conditional_reporting.ConditionalReporting",
+    "robust-conditional-reporting": "robust_reporting.RobustConditionalReporting",
+    "independent-reporting": "robust_reporting.IndependentReporting",
+    "identity": "identity.Identity",
 }
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A module of a family, as `funnel.mechanisms.oue`, before any protocol was made."""
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def names() -> tuple[str, ...]:
@@ -77,7 +74,23 @@ def mechanism(name: str, weights: Weighting = "root") -> Mechanism:
         near = difflib.get_close_matches(name, _MECHANISMS, n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise SpecError(f"unknown mechanism {name!r}{hint} Known: {', '.join(_MECHANISMS)}")
-    return Invariant(weights) if name == INVARIANT else _MECHANISMS[name]
+    found = _MECHANISMS[name]
+    if isinstance(found, str):
+        module, kind = found.split(".")
+        made: Callable[..., Mechanism] = getattr(import_module(f"{__name__}.{module}"), kind)
+        if name == INVARIANT:
+            return made(weights)
+        found = _MECHANISMS[name] = made()
+    return found
+
+
+def registered() -> tuple[Mechanism, ...]:
+    """Mechanisms that others than this package have registered."""
+    return tuple(
+        found
+        for found in _MECHANISMS.values()
+        if not isinstance(found, str) and not type(found).__module__.startswith("funnel.")
+    )
 
 
 def fit(
@@ -114,6 +127,10 @@ def fit(
     >>> protocol.matrix.round(4).tolist()
     [[0.8166, 0.1834], [0.1834, 0.8166]]
     """
+    # Imported here, as all that makes protocols.
+    from funnel.guarantees.several import as_guarantee
+    from funnel.mechanisms.memory import LARGEST, check_size, require_memory
+
     chosen, guarantee = mechanism(name), as_guarantee(guarantee)
     needed = chosen.memory(joint, guarantee)
     if needed > LARGEST:
@@ -125,9 +142,9 @@ def fit(
 
 def _instead(joint: Joint, guarantee: Guarantee) -> str:
     """The mechanism that needs no table, where there is one."""
+    from funnel.mechanisms.memory import LARGEST
+    from funnel.solver.wide import is_wide, needs_no_table
+
     optimal = mechanism("optimal")
     fits = is_wide(joint, guarantee) and needs_no_table(joint) and optimal.memory(joint, guarantee) <= LARGEST
     return "; or use optimal, which needs no table" if fits else ""
-
-
-__all__ = ["Mechanism", "calibrate", "fit", "mechanism", "names"]

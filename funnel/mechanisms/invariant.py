@@ -13,10 +13,10 @@ from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT
-from funnel.solver import optimal
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import are_linear
 from funnel.solver.invariant import Weighting
+from funnel.solver.optimum import optimal
 
 # Of the records: what more rounds could leave unchanged is of no use to anybody.
 _GAP = 1e-4

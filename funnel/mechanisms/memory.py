@@ -14,7 +14,6 @@ from funnel.guarantees.several import Several
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
-from funnel.solver.wide import is_wide, needs_no_table
 from funnel.solver.work import events_known
 
 # The same on every machine, so that the same spec gives the same protocol wherever it is made.
@@ -130,6 +129,9 @@ def check_size(joint: Joint, guarantee: Guarantee, by_information: bool = True) 
     SpecError
         If a channel from the input to itself would be too large, and no protocol without one can be made.
     """
+    # Imported here: it solves, and a mechanism is also loaded to be asked what it reads.
+    from funnel.solver.wide import is_wide, needs_no_table
+
     a = len(joint.inputs)
     if table_memory(a, a) <= LARGEST or (by_information and is_wide(joint, guarantee) and needs_no_table(joint)):
         return

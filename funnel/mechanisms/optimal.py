@@ -17,8 +17,8 @@ from funnel.mechanisms.memory import (
     table_memory,
 )
 from funnel.progress import Progress, quiet
-from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel.solver.optimum import optimal
 from funnel.solver.wide import is_binary, is_wide, needs_no_table
 
 

@@ -21,8 +21,9 @@ from funnel.mechanisms.robust_reporting import least_conditionals
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import rounded_weights
-from funnel.solver import LevelCone, optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.levels import LevelCone
+from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import channel_of
 from funnel.solver.work import decision_work
 

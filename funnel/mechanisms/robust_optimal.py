@@ -16,8 +16,8 @@ from funnel.mechanisms.memory import optimum_memory, table_memory
 from funnel.mechanisms.polyopt import PolyOpt
 from funnel.mechanisms.robust_reporting import IndependentReporting, RobustConditionalReporting
 from funnel.progress import Progress, quiet
-from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel.solver.optimum import optimal
 
 _GAP = 1e-3
 # Of what is left of the budget: the optimum first, and where that does not finish each of what is compared with it.

@@ -20,8 +20,8 @@ from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import optimum_memory, table_memory
 from funnel.progress import Progress, quiet
 from funnel.rounding import proven_weights
-from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.search import optimal_over_cone
 from funnel.solver.work import events_known, levels_work
 
 _GAP = 1e-4

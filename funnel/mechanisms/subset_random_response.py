@@ -20,11 +20,11 @@ from funnel.mechanisms.merging import merged_weights, symbol_risks
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, silence_unseen
-from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.greedy import Subsets
 from funnel.solver.merging import merged_subsets
 from funnel.solver.repair import repaired
+from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import Split
 from funnel.solver.work import decision_work
 

@@ -15,7 +15,7 @@ from funnel.alphabet import CLASS_COLUMN
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.readers.formats import open_source
-from funnel.register.register import Register
+from funnel.register import register_of
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.classified import classify_records
 from funnel.release.learned import learned_codings, recall_values, values_digest
@@ -24,7 +24,8 @@ from funnel.release.protected_tables import public_counts
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import take_snapshot
-from funnel.sampling import KeyColumn, RecordKey
+from funnel.sampling.key_column import KeyColumn
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.units import Units
 from funnel.source.counting import count_joint, is_wide
 from funnel.source.fitting import misfits
@@ -98,7 +99,8 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         counted = classify_records(spec, counted, codings, None, progress).joint
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
-    moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
+    register = register_of(spec)
+    moving = register is not None and bool(register.entries)
     context, units = replace(context, spec=spec, learned=codings.learned), None
     if key is not None:
         with TemporaryDirectory() as name:
@@ -135,8 +137,8 @@ def _distinct_checked(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.Rec
 
 def _unit_key(spec: ReleaseSpec, read: Reader | None) -> RecordKey:
     """What puts the rows of units in their order, as a release would."""
-    if spec.register is None or spec.record_key is None:
+    register = register_of(spec)
+    if register is None or spec.record_key is None:
         raise ValueError("units that are followed have record keys")
-    register = Register.of(spec.workspace_folder, spec.register)
     secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
     return secret.record_key(spec.record_key, read)

@@ -9,7 +9,7 @@ from typing import Any
 
 from funnel.certainty import Certainty, certainty
 from funnel.disclosure.rule_forecast import RuleForecast, forecast_rules
-from funnel.estimation import ExpectedErrors, expected_errors
+from funnel.estimation.expected_errors import ExpectedErrors, expected_errors
 from funnel.frequencies.noise_forecast import NoiseForecast, forecast_noise
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.history.version_forecast import Outlook
@@ -26,7 +26,7 @@ from funnel.sample_size import rare_secrets, warnings
 from funnel.settings.agreement import NO_ROWS
 from funnel.source.columns import resolved_columns
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import FittedRows
+from funnel.tradeoff.fitted import FittedRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from funnel.progress import Progress
 from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
 from funnel.readers.formats import Source
+from funnel.register import register_of
 from funnel.register.look_up import People, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
@@ -38,7 +39,7 @@ from funnel.sampling.keyed import RecordKey
 from funnel.solver.invariant import counted
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import FittedRows
+from funnel.tradeoff.fitted import FittedRows
 
 
 def plan_version(
@@ -120,9 +121,9 @@ def _unit_outlooks(
     By the same secret, and under the name of the version that a release would make: else other rows would come next,
     and be fitted again. With noise it is about the units that are expected.
     """
-    if spec.register is None or spec.record_key is None or spec.history is None:
+    register = register_of(spec)
+    if register is None or spec.record_key is None or spec.history is None:
         raise ValueError("there is no register")
-    register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
     secret, series = _secret(spec, register, read), Series.of(spec)
     key = secret.record_key(spec.record_key, read)
@@ -225,11 +226,10 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
 
     Noise for how people changed is drawn as a release would, and kept for it.
     """
-    history = spec.history
-    if spec.register is None or spec.record_key is None or history is None:
+    history, register = spec.history, register_of(spec)
+    if register is None or spec.record_key is None or history is None:
         raise ValueError("there is no register")
     joint, frequencies = preview.counted, preview.protected.frequencies
-    register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
     if not register.entries:
         return Past(), first_people(frequencies.joint)

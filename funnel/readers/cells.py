@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from funnel.alphabet import natural_key
 from funnel.errors import DataError
@@ -103,7 +102,7 @@ class Cells:
             lookup = self._in_periods(self.period, lookup)
         if self.edges and is_number(array.type):
             return self._bins_of(array, lookup)
-        coded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
+        coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         nowhere = len(coded.dictionary)
         positions = coded.indices.cast(pa.int64()).fill_null(nowhere).to_numpy(zero_copy_only=False)
         # A dictionary may hold values that no row has; they are no categories.
@@ -185,6 +184,9 @@ class Cells:
 
     def _parsed(self, texts: pa.Array) -> pa.Array:
         """Numbers from texts, null where a text means missing."""
+        # Imported here, as below: a release that has not changed reads no cell, and this takes long to import.
+        import pyarrow.compute as pc
+
         self._require_utf8(texts)
         texts = pc.utf8_trim_whitespace(self._without(pa.array(sorted(self.missing), texts.type), texts))
         if self.decimal != ".":
@@ -200,6 +202,8 @@ class Cells:
 
     @staticmethod
     def _without(missing: pa.Array, values: pa.Array) -> pa.Array:
+        import pyarrow.compute as pc
+
         return pc.if_else(pc.is_in(values, value_set=missing), pa.scalar(None, values.type), values)
 
     def _require_utf8(self, values: pa.Array) -> None:

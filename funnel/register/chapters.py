@@ -13,8 +13,7 @@ from funnel.frequencies.moves import NoisyMoves
 from funnel.history.changes import Changes
 from funnel.history.expected import Expected
 from funnel.history.mover_stayer import changes_without_class, class_cells, without_class
-from funnel.history.past import Chapter
-from funnel.history.waves import wave_name
+from funnel.history.past import Chapter, wave_name
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, EXPECTED, FOLLOWED, NODES, RegisterEntry

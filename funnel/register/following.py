@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError
 from funnel.history.decisions import channel_digest, decision_array
 from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
+from funnel.history.past import wave_name
 from funnel.history.step import Step
 from funnel.history.unit_rows import MOST_ROWS
-from funnel.history.waves import wave_name
 from funnel.joint import IntArray
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
@@ -28,10 +28,9 @@ from funnel.register.preparing import DrawnPeople
 from funnel.register.snapshot_rows import cells_of, columns_of, row_groups
 from funnel.release.files import FileRef, Sink, private_folder
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.sampling.answers import answers
-from funnel.sampling.key_column import key_array, stored_digests
-from funnel.sampling.keyed import DIGEST_BYTES, decision_keys
+from funnel.sampling.key_column import KEY_COLUMN, key_array, stored_digests
+from funnel.sampling.keyed import DIGEST_BYTES, RecordKey, decision_keys
 from funnel.sampling.row_words import RowWords, decision_key
 from funnel.tables import arrow_numbers
 

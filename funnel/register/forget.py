@@ -15,7 +15,7 @@ from funnel.register.journal import COMING, PREPARING
 from funnel.register.people import PersonArray, SortedFile, people_of, places, write_people
 from funnel.register.register import Register
 from funnel.release.files import FileRef, private_folder, remove_tree
-from funnel.sampling import RecordKey, key_digests
+from funnel.sampling.keyed import RecordKey, key_digests
 
 _WORK = f"{PREPARING}forgetting"
 _WHOLE = {"number": pa.int64(), "text": pa.string()}

@@ -22,8 +22,7 @@ from funnel.register.register import Register
 from funnel.register.snapshot_rows import cells_of, columns_of, row_groups, write_histories
 from funnel.release.files import FileRef, private_folder
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN
-from funnel.sampling.key_column import stored_digests
+from funnel.sampling.key_column import KEY_COLUMN, stored_digests
 from funnel.sampling.spill import Spill
 
 HISTORIES = "histories.parquet"

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
 from funnel.release.files import FileRef, Sink
-from funnel.sampling import InputEncoder
+from funnel.sampling.codes import InputEncoder
 from funnel.tables import arrow_numbers, open_paged
 
 HISTORY_SCHEMA = pa.schema(

@@ -16,9 +16,8 @@ from funnel.register.entry_files import row_type
 from funnel.register.people import PersonArray, people_of
 from funnel.register.snapshot_rows import cells_of, columns_of, row_groups
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
-from funnel.sampling.key_column import stored_digests
-from funnel.sampling.keyed import DigestArray
+from funnel.sampling.key_column import KEY_COLUMN, stored_digests
+from funnel.sampling.keyed import DigestArray, RecordKey
 from funnel.sampling.unit_order import order_of_rows
 
 

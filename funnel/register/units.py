@@ -34,8 +34,7 @@ from funnel.register.snapshot_rows import write_histories
 from funnel.register.unit_rows import OrderedRows, digest_blocks, ordered_rows
 from funnel.release.files import FileRef, private_folder
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import RecordKey
-from funnel.sampling.keyed import decision_keys, encrypted_words
+from funnel.sampling.keyed import RecordKey, decision_keys, encrypted_words
 from funnel.sampling.row_words import WordKeys, decision_key
 from funnel.solver.budget import Budget
 

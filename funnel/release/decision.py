@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
@@ -12,8 +13,10 @@ from funnel.release.earlier import Earlier, Submitted, secret_before
 from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
-from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.release.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

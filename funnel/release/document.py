@@ -47,19 +47,21 @@ def dump(content: Any) -> bytes:
     return ("".join(_written(content, "\n")) + "\n").encode()
 
 
+_NESTED = (dict, list, tuple)
 _inline = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
 
 
 def _written(content: Any, line: str) -> Iterator[str]:
     """The text of a value; ``line`` is the break, with its indentation, before what ends it."""
-    inner = content.values() if isinstance(content, dict) else content
-    if not isinstance(content, dict | list | tuple) or not any(isinstance(one, dict | list | tuple) for one in inner):
+    named = isinstance(content, dict)
+    inner = content.values() if named else content
+    if not isinstance(content, _NESTED) or not any(isinstance(one, _NESTED) for one in inner):
         yield _inline(content)
         return
-    first, last = "{}" if isinstance(content, dict) else "[]"
-    names = sorted(content) if isinstance(content, dict) else range(len(content))
+    first, last = "{}" if named else "[]"
+    names = sorted(content) if named else range(len(content))
     for number, name in enumerate(names):
-        key = f"{_inline(name)}: " if isinstance(content, dict) else ""
+        key = f"{_inline(name)}: " if named else ""
         yield f"{',' if number else first}{line} {key}"
         yield from _written(content[name], f"{line} ")
     yield f"{line}{last}"

@@ -14,7 +14,7 @@ from typing import Any
 from funnel.errors import DataError, OutputError
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
-from funnel.sampling.parts import writing_in
+from funnel.storage import writing_in
 
 
 @dataclass(frozen=True)

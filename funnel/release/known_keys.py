@@ -14,8 +14,7 @@ from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN
-from funnel.sampling.key_column import stored_digests
+from funnel.sampling.key_column import KEY_COLUMN, stored_digests
 from funnel.spec import ReleaseSpec
 
 # The first and the last 64 bits of a digest, in this order.

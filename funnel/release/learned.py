@@ -14,7 +14,7 @@ from funnel.release.cache import Cache
 from funnel.release.document import dump
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.unit_order import first_rows
 from funnel.source.coding import Codings
 from funnel.source.counting import recoded

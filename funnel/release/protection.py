@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from funnel.frequencies.public_counts import Frequencies
 from funnel.release.document import Count, Part, Sha256
 from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
+
+if TYPE_CHECKING:
+    from funnel.frequencies.public_counts import Frequencies
 
 
 class Protection(Part):

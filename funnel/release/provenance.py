@@ -21,9 +21,9 @@ def code_digest() -> str:
     A cache entry under another digest is not used: a newly registered mechanism is compared, and a mended defect
     counts, without anybody thinking of the caches.
     """
-    from funnel.mechanisms import mechanism, names
+    from funnel.mechanisms import names, registered
 
-    added = sorted(_source_of(type(mechanism(name))) for name in names())
+    added = sorted(_source_of(type(mechanism)) for mechanism in registered())
     return hashlib.sha256("\n".join([_package_digest(), *names(), *added]).encode()).hexdigest()
 
 
@@ -63,8 +63,6 @@ def _package_digest() -> str:
 
 def _source_of(kind: type) -> str:
     """Name and content of the module of a mechanism that another package registers."""
-    if kind.__module__.startswith("funnel."):
-        return ""
     try:
         content = Path(inspect.getfile(kind)).read_bytes()
     except (OSError, TypeError):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.estimation import ShareInformation, TableErrors, tables_of
-from funnel.estimation.share_information import CountedShares
+from funnel.estimation.expected_errors import TableErrors, tables_of
+from funnel.estimation.share_information import CountedShares, ShareInformation
 from funnel.joint import FloatArray
 from funnel.release.public import PublicDistributions, rounded_up
 

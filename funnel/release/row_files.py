@@ -12,7 +12,7 @@ from funnel.errors import DataError
 from funnel.readers.source_files import file_digest
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.release.layout import ReleaseFolder
-from funnel.sampling import Plan
+from funnel.sampling.partitions import Plan
 
 _ROWS = "rows"
 

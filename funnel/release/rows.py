@@ -18,9 +18,11 @@ from funnel.release.files import FileRef, private_folder, write_new, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.release.words_document import WordsDocument, words_document
-from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
+from funnel.sampling.engine import release_rows
+from funnel.sampling.keyed import RecordKey
+from funnel.sampling.partitions import plan_rows
 from funnel.spec import ReleaseSpec
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from funnel.errors import LedgerError, OutputError, SpecError
 from funnel.release.files import private_folder, sync_folder
-from funnel.sampling import RecordKey
-from funnel.sampling.keyed import scope_of_register, word_key
+from funnel.sampling.keyed import RecordKey, scope_of_register, word_key
 
 FILE, NEXT, NOISE = "release-secret", "release-secret.next", "noise-secret"
 REGISTER_FILE = "secret"
@@ -33,7 +32,7 @@ class ReleaseSecret:
     fingerprint : str
         What tells two secrets apart; stored with every version.
     series : str or None
-        Name of the series, or what stands for a register; see `funnel.sampling.RecordKey`.
+        Name of the series, or what stands for a register; see `funnel.RecordKey`.
     """
 
     place: str

@@ -20,7 +20,8 @@ from funnel.readers.formats import Source, open_source
 from funnel.release.document import dump
 from funnel.release.files import FileRef, Sink, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
-from funnel.sampling import KEY_COLUMN, KEY_TYPE, KeyColumn, RecordKey, key_kind
+from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn
+from funnel.sampling.keyed import RecordKey, key_kind
 from funnel.sampling.units import Units
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.counting import recoded

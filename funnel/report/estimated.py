@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from funnel.estimation import TableErrors
+from funnel.estimation.expected_errors import TableErrors
 from funnel.release.report_parts import EstimatedTable, EstimatedValue
 
 MAX_VALUES = 30

@@ -87,11 +87,22 @@ def _environment() -> Environment:
     return environment
 
 
+class _Shown(dict[int, str]):
+    """What every character is shown as, by its number; found when it is first met."""
+
+    def __missing__(self, number: int) -> str:
+        character = chr(number)
+        hidden = unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS
+        self[number] = "\N{REPLACEMENT CHARACTER}" if hidden and character not in "\n\t" else character
+        return self[number]
+
+
+_SHOWN = _Shown()
+
+
 def _readable(text: str) -> str:
     """The text without characters that are invisible or turn the writing direction of what follows."""
-    if text.isascii() and text.isprintable():
-        return str(text)
-    return "".join(c if c in "\n\t" or not _is_hidden(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text.translate(_SHOWN)
 
 
 def _optimum(line: Compared) -> str:
@@ -99,10 +110,6 @@ def _optimum(line: Compared) -> str:
     if line.certificate is None or line.share is None:
         return ""
     return Certificate(line.certificate.of, line.certificate.gap).sentence(line.share)
-
-
-def _is_hidden(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS
 
 
 def _label(text: str) -> Markup:
@@ -181,8 +188,8 @@ def _isolated(text: str, kind: str) -> Markup:
     # Only what has no room for a line break in itself may be broken anywhere: short words stay whole.
     long = "long" if max(map(len, readable.split()), default=0) > _LONGEST_WORD else ""
     kinds = " ".join(filter(None, (kind, long)))
-    start = Markup('<bdi class="{}">').format(kinds) if kinds else Markup("<bdi>")
-    return start + readable + Markup("</bdi>")
+    start = f'<bdi class="{kinds}">' if kinds else "<bdi>"
+    return Markup(f"{start}{escape(readable)}</bdi>")
 
 
 def _link(url: str | None, text: str) -> Markup:

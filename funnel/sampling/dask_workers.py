@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from funnel.errors import PipelineError, SpecError
-from funnel.sampling import OneWorker, Processes, Workers
+from funnel.sampling.engine import OneWorker, Processes, Workers
 from funnel.settings.work import EngineSettings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ENVIRONMENT = dict.fromkeys(_ONE, "1")
 
 
 class DaskWorkers:
-    """Gives tasks to the workers of a Dask client; see `funnel.sampling.Workers`.
+    """Gives tasks to the workers of a Dask client; see `funnel.sampling.engine.Workers`.
 
     Dask gives the task of a worker that died to another one, and gives up a task that has cost it several.
     """

@@ -26,7 +26,7 @@ _MOST_ATTEMPTS = 8
 
 
 class Classifier(Interface):
-    """Which class every record is of, as `funnel.donors.RecordClasses` says it."""
+    """Which class every record is of, as `funnel.donors.record_classes.RecordClasses` says it."""
 
     @property
     def columns(self) -> tuple[str, ...]:

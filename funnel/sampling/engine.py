@@ -20,10 +20,11 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, PipelineError
 from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
-from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part, writing_in
+from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part
 from funnel.sampling.probe import donors_digest, probe_digest
 from funnel.sampling.spill import Closing
 from funnel.sampling.splice import splice
+from funnel.storage import writing_in
 from funnel.word_statistics import WordStatistics, together
 
 R = TypeVar("R")

@@ -6,7 +6,6 @@ import os
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from funnel.errors import DataError
 from funnel.sampling.distinct import DistinctKeys
@@ -111,6 +110,9 @@ def _with_nulls(column: pa.Array, missing: pa.Array) -> pa.Array:
         column = column.dictionary_decode()
     if not pa.types.is_string(column.type):
         return column
+    # Imported here, as where cells are read: many commands read no record.
+    import pyarrow.compute as pc
+
     return pc.if_else(pc.is_in(column, value_set=missing), pa.scalar(None, column.type), column)
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -275,10 +274,7 @@ def _text_or_integer(name: str, column: pa.Array) -> pa.Array:
 
 
 def _null_rows(columns: list[pa.Array]) -> int:
-    null = columns[0].is_null()
-    for column in columns[1:]:
-        null = pc.or_(null, column.is_null())
-    return int(pc.sum(null).as_py() or 0)
+    return int(np.logical_or.reduce([column.is_null().to_numpy(zero_copy_only=False) for column in columns]).sum())
 
 
 def _derived(record_key: RecordKey, kind: str, purpose: str, length: int) -> bytes:

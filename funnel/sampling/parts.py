@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from funnel.sampling.row_order import code_bits, order_words, released_order, so
 from funnel.sampling.row_words import RowWords, words_for
 from funnel.sampling.spill import bounds_of, read_rows, write_rows
 from funnel.sampling.word_record import WordRecord, rarity_for
+from funnel.storage import writing_in
 from funnel.tables import open_paged
 from funnel.word_statistics import WordStatistics
 
@@ -240,20 +240,6 @@ def result_of(plan: Work, name: str, make: Callable[[Path], Done]) -> Done:
         temporary.unlink(missing_ok=True)
         said.unlink(missing_ok=True)
     return done
-
-
-@contextmanager
-def writing_in(place: Path) -> Iterator[None]:
-    """Name the file or folder in errors of the system that name no file, such as that of a full disk."""
-    try:
-        yield
-        return
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        failure = OSError(error.errno, os.strerror(error.errno), str(place))
-    # The words of a library around the reason are left out.
-    raise failure
 
 
 def _found(folder: Path, record: Path, plan: Work) -> Done | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from funnel.sampling.key_column import with_missing
 from funnel.sampling.keyed import DigestArray, RecordKey, decision_keys, encrypted_words, key_digests, word_key
@@ -60,7 +59,7 @@ def first_rows(
     found, known = [], []
     for batch in batches:
         keys = with_missing(batch, record_key, missing)
-        there = np.logical_and.reduce([pc.is_valid(keys.column(name)).to_numpy(False) for name in record_key.columns])
+        there = np.logical_and.reduce([keys.column(name).is_valid().to_numpy(False) for name in record_key.columns])
         known.append(there)
         found.append(key_digests(keys.filter(pa.array(there)), record_key))
     is_known = np.concatenate(known) if known else np.zeros(0, dtype=np.bool_)

@@ -18,13 +18,3 @@ It is read in the order in which a request is answered.
 
 All work is charged to a `budget`, by formulas of sizes (`work`), and never to a clock.
 """
-
-from __future__ import annotations
-
-from funnel.solver.levels import LevelCone
-from funnel.solver.optimum import optimal
-from funnel.solver.request import Solution
-from funnel.solver.search import optimal_over_cone
-from funnel.solver.split import Mixture, Split
-
-__all__ = ["LevelCone", "Mixture", "Solution", "Split", "optimal", "optimal_over_cone"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from funnel.errors import FunnelError, SolverError
-from funnel.estimation import certain, wanted_shares
+from funnel.estimation.estimation_utility import certain, wanted_shares
 from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.over_distributions import SetGuarantee
 from funnel.guarantees.rldp import RLDP

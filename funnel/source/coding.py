@@ -17,7 +17,7 @@ from funnel.errors import DataError
 from funnel.frequencies.selection import Share
 from funnel.readers.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.readers.formats import BATCH_ROWS, Source
-from funnel.sampling import KEY_COLUMN
+from funnel.sampling.key_column import KEY_COLUMN
 from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
 

@@ -15,7 +15,7 @@ from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
 from funnel.readers.formats import open_source
-from funnel.sampling import KEY_COLUMN
+from funnel.sampling.key_column import KEY_COLUMN
 from funnel.source.coding import Codings, coded_batches
 from funnel.spec import ReleaseSpec
 

@@ -18,8 +18,8 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
 from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
-from funnel.solver import optimal
 from funnel.solver.invariant import Weighting, share_kept
+from funnel.solver.optimum import optimal
 from funnel.tradeoff.sweep import Point, Sweep, remembered, rising, varied
 
 SECONDS = 5.0
@@ -132,11 +132,11 @@ def unchanged_curve(
     joint : Joint
         Public counts (c, a) over what is published, with the secret where that is published too.
     guarantee : Guarantee
-        As for `funnel.tradeoff.sweep`.
+        As for `funnel.tradeoff.sweep.sweep`.
     weights : "root", "share" or "uniform"
         What values count that stay as they are.
     workers, cache, parts, seconds, progress
-        As for `funnel.tradeoff.sweep`.
+        As for `funnel.tradeoff.sweep.sweep`.
     fitted : PlanRow, optional
         Of this mechanism under the guarantee itself: it is not fitted again, and the page tells what the plan does.
     """

@@ -12,13 +12,14 @@ from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees import ALIP, LDP, LIP, SRLIP, AlphaLift, Chi2Lift, Guarantee, L1Lift
 from funnel.joint import Joint
 from funnel.measures import lift, normalised_mutual_information
-from funnel.mechanisms import calibrate, fit
+from funnel.mechanisms import fit
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
+from funnel.mechanisms.family import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.side_channel_product import product_channel
 from funnel.protocol import Protocol
 from funnel.rounding import integer_weights
-from funnel.solver import optimal
+from funnel.solver.optimum import optimal
 from funnel_papers.rows import Numbers, Row, rowed
 from funnel_papers.theorem_2 import best_vertex
 

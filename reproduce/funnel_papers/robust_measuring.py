@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from funnel.guarantees import RLDP
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of, normalised_mutual_information
-from funnel.mechanisms import calibrate, fit, mechanism
+from funnel.mechanisms import fit, mechanism
 from funnel.mechanisms.false_position import parameter_at
+from funnel.mechanisms.family import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.mechanisms.robust_reporting import RobustReporting
 from funnel.rounding import integer_weights, rounded_weights
-from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel.solver.optimum import optimal
 from funnel_papers.rows import Numbers, Row, rowed
 
 _GAP = 1e-3

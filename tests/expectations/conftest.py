@@ -20,7 +20,8 @@ from funnel.protocol import DENOMINATOR, Protocol
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import plan_rows, release_rows
+from funnel.sampling.engine import release_rows
+from funnel.sampling.partitions import plan_rows
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.verdicts import judge_evidence

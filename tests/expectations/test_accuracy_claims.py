@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation import ShareInformation
 from funnel.estimation.estimation_utility import utility_of_estimates
+from funnel.estimation.share_information import ShareInformation
 from funnel.pipeline.expectations import accuracy_claims as accuracy
 from funnel.pipeline.expectations.accuracy_claims import Estimating, accuracy_claims, utility_share
 from funnel.protocol import DENOMINATOR

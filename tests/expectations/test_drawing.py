@@ -27,8 +27,12 @@ from funnel.pipeline.expectations.drawing_claims import Channel, _likely
 from funnel.pipeline.expectations.ordering import Placed, Symbols, coded
 from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, draws_document
-from funnel.sampling import InputEncoder, RecordKey, answers, parts, plan_rows, release_rows, row_words
+from funnel.sampling import answers, parts, row_words
 from funnel.sampling.answers import Answers
+from funnel.sampling.codes import InputEncoder
+from funnel.sampling.engine import release_rows
+from funnel.sampling.keyed import RecordKey
+from funnel.sampling.partitions import plan_rows
 from funnel.sampling.random_words import WordArray, WordStream
 from funnel.word_statistics import WordStatistics
 from tests.projects import ADULT
@@ -117,7 +121,7 @@ class Case:
         """The source with the digests of keys that a snapshot has."""
         path = self.folder / "keyed.parquet"
         table = pq.read_table(self.source).append_column("id", pa.array(range(ROWS)))
-        with funnel.sampling.KeyColumn(key) as keys:
+        with funnel.sampling.key_column.KeyColumn(key) as keys:
             digests = keys.column(table.combine_chunks().to_batches()[0])
             keys.check()
         pq.write_table(table.append_column(funnel.sampling.KEY_COLUMN, digests), path, row_group_size=2000)

@@ -17,7 +17,7 @@ import pytest
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
 from funnel.pipeline.flows.pipeline import run_release
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec

@@ -6,7 +6,7 @@ import importlib
 import os
 from functools import partial
 
-from funnel.sampling import partition_groups, plan_rows
+from funnel.sampling.partitions import partition_groups, plan_rows
 
 # For a quarter of the sample: nine partitions and sixteen parts.
 SMALL = {

@@ -29,7 +29,9 @@ from funnel.cli import main
 try:
     main(prog_name="funnel")
 finally:
-    print("imported:", sorted({"prefect", "great_expectations", "sqlalchemy"} & set(sys.modules)))
+    slow = {"flint", "great_expectations", "highspy", "prefect", "pyarrow.compute", "scipy", "sqlalchemy"}
+    makers = {"funnel.history", "funnel.register.register", "funnel.sampling.parts", "funnel.solver.optimum"}
+    print("imported:", sorted((slow | makers) & set(sys.modules)))
 """
 PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 

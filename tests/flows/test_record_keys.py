@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret

@@ -32,7 +32,7 @@ from funnel.register.forget import digests_of, forget
 from funnel.register.register import Register, open_register
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import find_register_secret
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.unit_order import order_of_rows
 from funnel.spec import ReleaseSpec
 from tests.public import previewed

@@ -24,7 +24,7 @@ from rich.console import Console as RichConsole
 from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
-from funnel.estimation import estimate_numbers
+from funnel.estimation.means import estimate_numbers
 from funnel.frequencies.public_counts import Frequencies
 from funnel.history.version_forecast import outlook
 from funnel.planning import plan

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 
 import funnel
 from funnel import LDP, LIP, Joint, measures
-from funnel.mechanisms import calibrate
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
+from funnel.mechanisms.family import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel_papers.theorem_2 import best_vertex
 

@@ -17,7 +17,8 @@ from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.step import listening
 from funnel.readers.formats import open_source
 from funnel.release.layout import versions
-from funnel.sampling import plan_rows, release_rows
+from funnel.sampling.engine import release_rows
+from funnel.sampling.partitions import plan_rows
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 

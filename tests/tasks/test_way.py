@@ -14,7 +14,7 @@ from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, Spec
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks import optimise as optimise_module
-from funnel.pipeline.tasks.ingest import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.secret import FILE, NEXT

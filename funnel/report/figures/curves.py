@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from funnel.report.number_texts import percent
-from funnel.tradeoff import Sweep, UnchangedCurve
+from funnel.tradeoff.sweep import Sweep
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve
 
 # The area that is drawn in, in units of the picture; labels stand around it.
 WIDTH, HEIGHT = 640, 360

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from funnel.estimation import expected_errors
+from funnel.estimation.expected_errors import expected_errors
 from funnel.findings import Audited, Findings
 from funnel.findings.population import in_population
 from funnel.joint import Joint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from funnel.estimation import ExpectedErrors
+from funnel.estimation.expected_errors import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
@@ -15,8 +15,10 @@ from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render
 from funnel.report.plan.unchanged_chart import UnchangedPart, unchanged_part
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import Alternative, Belief, Point, Sweep, UnchangedCurve, beliefs
-from funnel.tradeoff.sweep import SECONDS
+from funnel.tradeoff.alternatives import Alternative
+from funnel.tradeoff.meaning import Belief, beliefs
+from funnel.tradeoff.sweep import SECONDS, Point, Sweep
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve
 
 
 @dataclass(frozen=True, eq=False)

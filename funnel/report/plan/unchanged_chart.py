@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.report.figures.curves import TradeoffChart, unchanged_chart
-from funnel.tradeoff import UnchangedCurve
-from funnel.tradeoff.unchanged_by_budget import SECONDS, UnchangedPoint
+from funnel.tradeoff.unchanged_by_budget import SECONDS, UnchangedCurve, UnchangedPoint
 
 _SECRETS = 6
 _WEIGHTING = {

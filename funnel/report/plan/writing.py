@@ -22,7 +22,9 @@ from funnel.release.provenance import software_name
 from funnel.report.plan import PlannedBound, render_plan
 from funnel.sampling.engine import OneWorker, Processes, Workers
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff import Sweep, UnchangedCurve, alternatives, sweep, unchanged_curve
+from funnel.tradeoff.alternatives import alternatives
+from funnel.tradeoff.sweep import Sweep, sweep
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, unchanged_curve
 
 PAGE = "plan.html"
 _ALONE = "This page is about a version that stands alone; what is kept given earlier versions is in the plan itself."

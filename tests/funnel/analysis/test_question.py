@@ -12,7 +12,9 @@ import pytest
 from funnel.analysis.estimated import estimate_release
 from funnel.analysis.question import Question
 from funnel.errors import SpecError
-from funnel.estimation import Estimate, NumberEstimate, Trend
+from funnel.estimation.number_estimate import NumberEstimate
+from funnel.estimation.share_estimate import Estimate
+from funnel.estimation.trend import Trend
 from funnel.release.layout import ReleaseFolder
 
 

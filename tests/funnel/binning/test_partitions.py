@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.binning import Cells, chosen_edges, partitions
-from funnel.binning.cut_points import ENOUGH, NUMBERS, assessed
-from funnel.binning.partitions import WEIGHTS, best_cuts
+from funnel.binning.cut_points import ENOUGH, NUMBERS, assessed, chosen_edges
+from funnel.binning.partitions import WEIGHTS, Cells, best_cuts, partitions
 from funnel.recount.bins import declared_cuts, is_found
 from funnel.settings.numbers import NumberSettings
 

@@ -24,7 +24,7 @@ from funnel.recount.released import ReleasedProtocol
 from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
-from funnel.solver import optimal
+from funnel.solver.optimum import optimal
 
 COLUMNS = ("place", "size", "colour", "shape")
 KNOWN = ("size", "place")

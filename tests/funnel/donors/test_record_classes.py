@@ -30,7 +30,7 @@ from funnel.release.classes_document import ClassesDocument, classes_document
 from funnel.rounding import integer_weights, marginal_weights
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
-from funnel.solver import optimal
+from funnel.solver.optimum import optimal
 
 COLUMNS = ("size", "colour", "shape")
 RULES = Rules(5, 0.9, 1.0)

@@ -16,7 +16,7 @@ import funnel
 from funnel import DataError, Guarantee, Joint, SpecError
 from funnel.alphabet import CLASS_COLUMN
 from funnel.disclosure import Rules
-from funnel.donors import ColumnsSolution, fit_columns
+from funnel.donors.wide_tables import ColumnsSolution, fit_columns
 from funnel.solver.invariant import invariant_optimum
 
 ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"

@@ -16,9 +16,11 @@ from click.testing import CliRunner
 from benchmarks.unprepared_tables import codes, missing, panel, survey, visits
 from funnel.audit.check import State, overall
 from funnel.cli import main
-from funnel.drafting import Answers, look_at, roles_of
 from funnel.drafting.asking import ask
+from funnel.drafting.choice import Answers
 from funnel.drafting.command import draft_file
+from funnel.drafting.look import look_at
+from funnel.drafting.roles import roles_of
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.settings.agreement import conflicts

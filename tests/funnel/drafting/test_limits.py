@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.unprepared_tables import codes, survey, visits
-from funnel.drafting import look_at
 from funnel.drafting.coarse import Coarse, coarse
 from funnel.drafting.limits import SHARE, by_category, columns_within, mostly_others
-from funnel.drafting.look import Column
+from funnel.drafting.look import Column, look_at
 from funnel.progress import quiet
 
 WARDS = ("surgery", "medicine", "eye", "skin", "ear", "heart", "lung", "bone")

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from funnel.drafting import Answers, look_at
+from funnel.drafting.choice import Answers
 from funnel.drafting.command import draft_file
+from funnel.drafting.look import look_at
 from funnel.drafting.spellings import spellings_of
 from funnel.progress import quiet
 from funnel.source.counting import count_joint

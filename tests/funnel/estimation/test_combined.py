@@ -7,8 +7,9 @@ import pytest
 
 import funnel
 from funnel.errors import SpecError
-from funnel.estimation import estimate, estimate_numbers
 from funnel.estimation.combined import CombinedFit, NoisyShares, nearest_distribution
+from funnel.estimation.estimating import estimate
+from funnel.estimation.means import estimate_numbers
 from funnel.estimation.rare import RareValues
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from funnel import LDP, DataError, Joint, Protocol, SolverError, SpecError, estimate, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation import Estimate, expected_errors
+from funnel.estimation.expected_errors import expected_errors
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
+from funnel.estimation.share_estimate import Estimate
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights
 

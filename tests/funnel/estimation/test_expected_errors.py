@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from funnel.alphabet import Alphabet
-from funnel.estimation import expected_errors, share_information
+from funnel.estimation import share_information
+from funnel.estimation.expected_errors import expected_errors
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import LIP
 from funnel.joint import Joint

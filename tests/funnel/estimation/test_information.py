@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.estimation import ShareInformation
+from funnel.estimation.share_information import ShareInformation
 
 
 def of(channel: list[list[float]], shares: list[float] | None = None) -> ShareInformation:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from funnel import LDP, LIP, Joint, Protocol, SpecError, estimate, fit
 from funnel.alphabet import Alphabet
-from funnel.estimation import NumberEstimate, estimate_numbers
+from funnel.estimation.means import estimate_numbers
+from funnel.estimation.number_estimate import NumberEstimate
 from funnel.rounding import integer_weights
 
 AGES = ("19", "27", "33", "48", "61")

@@ -14,9 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import LIP, Alphabet, DataError, Joint, Protocol, SpecError, estimate, fit
-from funnel.estimation import chi_square_ratio, estimate_numbers, estimate_odds, estimate_weighted, variance_ratio
+from funnel.estimation.means import estimate_numbers
+from funnel.estimation.odds import estimate_odds
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.plain_shares import plain_shares
+from funnel.estimation.variance_ratios import chi_square_ratio, variance_ratio
+from funnel.estimation.weighted import estimate_weighted
 from tests.invariant import IntTable, counts_of, exact_channel, flows, invariant_protocol, protocol_of_flow
 
 CELLS = Alphabet(("sex", "job", "age"), tuple(itertools.product("fm", "abc", ["20", "40"])))

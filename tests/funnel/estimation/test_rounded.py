@@ -49,10 +49,10 @@ def test_whatever_the_true_channel_is_the_truth_stays_inside(seed: int, method: 
     assert (found.lower <= truth).all()
     assert (truth <= found.upper).all()
     assert ((plain.lower > truth) | (truth > plain.upper)).any()
-    numbers = funnel.estimation.estimate_numbers(counts, protocol, of="weight", method=method, rounded=rounded)
+    numbers = funnel.estimation.means.estimate_numbers(counts, protocol, of="weight", method=method, rounded=rounded)
     mean = float(truth @ [1, 3, 1, 3])
     assert numbers.mean_lower[0] <= mean <= numbers.mean_upper[0]
-    weighted = funnel.estimation.estimate_weighted(
+    weighted = funnel.estimation.weighted.estimate_weighted(
         counts, protocol, "weight", {"1": (1, 1, 1), "3": (3, 3, 3)}, rounded=rounded
     )
     share = float(truth @ [1, 3, 0, 0]) / mean

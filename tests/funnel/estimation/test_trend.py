@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from funnel import LDP, Joint, SpecError, estimate, fit
-from funnel.estimation import Estimate, estimate_trend
+from funnel.estimation.share_estimate import Estimate
+from funnel.estimation.trend import estimate_trend
 from funnel.protocol import Protocol
 
 JOINT = Joint.from_counts([[300, 100, 200], [100, 500, 100]], inputs=["u", "v", "w"])

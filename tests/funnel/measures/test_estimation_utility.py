@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from funnel import LDP, Joint, SpecError, fit
-from funnel.estimation import expected_errors, share_information
+from funnel.estimation import share_information
+from funnel.estimation.expected_errors import expected_errors
 from funnel.measures import Estimation
 from funnel.measures.utilities import utility_of
 from funnel.numbers import utility_for

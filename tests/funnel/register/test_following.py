@@ -20,7 +20,10 @@ from funnel.register.entry_files import read_table
 from funnel.register.following import drawn_people, follow_snapshot
 from funnel.register.look_up import observe
 from funnel.register.register import open_register
-from funnel.sampling import KEY_COLUMN, key_digests, plan_rows, release_rows
+from funnel.sampling.engine import release_rows
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import key_digests
+from funnel.sampling.partitions import plan_rows
 from funnel.sampling.row_words import KeyedWords, WordKeys
 from tests.panels import INPUTS, KEY, REGISTER, SECRET, publish, random_step, waves
 

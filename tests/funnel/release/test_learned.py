@@ -20,7 +20,7 @@ from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.protected import ProtectionContext, public_frequencies
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import take_snapshot
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.source.coding import Codings
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec

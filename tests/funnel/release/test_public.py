@@ -25,8 +25,7 @@ from funnel.release.public.comparison import weighed
 from funnel.release.public.public_distributions import SparsePosterior
 from funnel.release.public.rounding import RECORDS, distribution_of_rare, level_step
 from funnel.release.public_report import Contact, Judged, Licence, Mechanism
-from funnel.report import ReportContent
-from funnel.report.content import SourceNote
+from funnel.report.content import ReportContent, SourceNote
 from funnel.report.public import public_report, render_public
 from funnel.sparse_weights import SparseWeights
 from tests.funnel.test_sparse_weights import channels

@@ -26,8 +26,7 @@ from funnel.release.record import Record
 from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
-from funnel.report import ReportContent
-from funnel.report.content import PublicContent
+from funnel.report.content import PublicContent, ReportContent
 from tests.projects import ROOT, SPEC, make_project
 from tests.releases import make_release
 

@@ -23,7 +23,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import forget_rows
 from funnel.release.rows import Rows, draw_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from tests import chance
 from tests.projects import spec_of
 from tests.schemas import validated_file

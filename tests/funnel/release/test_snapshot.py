@@ -18,7 +18,8 @@ from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.release import snapshot as module
 from funnel.release.snapshot import CODINGS, Snapshot, forget_other_snapshots, take_snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 from funnel.tables import even_tables
 from tests.projects import spec_of

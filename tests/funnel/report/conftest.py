@@ -17,8 +17,7 @@ from funnel.joint import IntArray
 from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.release.public_report import Contact, Judged, Licence, Mechanism, Reference
-from funnel.report import ReportContent
-from funnel.report.content import SourceNote
+from funnel.report.content import ReportContent, SourceNote
 from funnel.rounding import integer_weights, marginal_weights
 from tests.public import UNPROTECTED, counted
 

@@ -18,9 +18,10 @@ from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
 from funnel.release.public import PublicRelease
 from funnel.release.public_report import Approval, PublicReport
-from funnel.report import ReportContent, number_texts
+from funnel.report import number_texts
 from funnel.report.annex import annex_figures as making
 from funnel.report.annex import render_annex
+from funnel.report.content import ReportContent
 from funnel.report.public import public_report
 from tests.funnel.report.test_protection import noisy_content
 

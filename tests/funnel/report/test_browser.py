@@ -24,9 +24,8 @@ from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
 from funnel.release.public_report import Mechanism
 from funnel.release.verdict import Judgement, Verdict
-from funnel.report import PlanLine, ReportContent
 from funnel.report.annex import render_annex
-from funnel.report.content import SourceNote
+from funnel.report.content import PlanLine, ReportContent, SourceNote
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import drift_figures
 from funnel.report.public import public_report, render_public

@@ -15,7 +15,7 @@ from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.release.public import PublicDistributions
 from funnel.release.public_report import Mechanism
-from funnel.report import PlanLine, ReportContent
+from funnel.report.content import PlanLine, ReportContent
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 

@@ -12,7 +12,8 @@ import pytest
 
 from funnel import Alphabet, Guarantee, Joint, Protocol, parse_guarantee
 from funnel.guarantees import Several, names
-from funnel.report import ReportContent, number_texts
+from funnel.report import number_texts
+from funnel.report.content import ReportContent
 from funnel.report.public import public_report, render_public
 from funnel.report.public.report_tables import promised_by
 from funnel.wording import at_most

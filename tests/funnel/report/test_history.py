@@ -21,7 +21,8 @@ from funnel.release.public import share_step
 from funnel.release.public_report import KeptByVersion, PublicReport
 from funnel.release.record import History
 from funnel.release.verdict import Verdict
-from funnel.report import ReportContent, number_texts
+from funnel.report import number_texts
+from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from funnel.report.public import public_report, render_public

@@ -17,8 +17,8 @@ from funnel import LDP, LIP, Alphabet, Guarantee, Joint, PerfectPrivacy, Protoco
 from funnel.findings.consistency import Consistency
 from funnel.mechanisms import mechanism
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Mechanism, PublicReport, Reference
-from funnel.report import PlanLine, ReportContent, number_texts
-from funnel.report.content import SourceNote
+from funnel.report import number_texts
+from funnel.report.content import PlanLine, ReportContent, SourceNote
 from funnel.report.public import public_report, render_public
 from tests.public import audited_again
 

@@ -12,7 +12,7 @@ from funnel import LIP, Joint, fit, measures
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.internal_report import AttackFigures, InternalReport, LearnedFigures
 from funnel.release.verdict import Judgement, Verdict
-from funnel.report import ReportContent
+from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, observed, render_internal
 from funnel.source.side_columns import SideColumn, SideKnowledge
 

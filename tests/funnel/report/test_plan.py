@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from funnel.cli import main
 from funnel.report.figures.curves import tradeoff_chart, unchanged_chart
 from funnel.report.number_texts import percent
-from funnel.tradeoff import Point, Sweep, UnchangedCurve
-from funnel.tradeoff.unchanged_by_budget import UnchangedPoint
+from funnel.tradeoff.sweep import Point, Sweep
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, UnchangedPoint
 from tests.projects import SPEC, adult_rows, make_project
 
 

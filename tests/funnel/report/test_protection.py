@@ -11,7 +11,7 @@ import pytest
 from funnel import LIP, Joint, fit, parse_guarantee
 from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.frequencies.public_counts import Frequencies, protect
-from funnel.report import ReportContent
+from funnel.report.content import ReportContent
 from funnel.report.internal import render_internal
 from funnel.report.public import public_report, render_public
 from funnel.settings.protection_settings import FrequencySettings

@@ -10,7 +10,7 @@ import pytest
 from funnel import LDP, LIP, Joint, Protocol, fit, measures
 from funnel.release.belief_parts import LiftCell
 from funnel.release.public.findings import largest_ratios
-from funnel.report import ReportContent
+from funnel.report.content import ReportContent
 from funnel.report.page import tint
 from funnel.report.public import report_tables
 from funnel.report.public.report_tables import log_lift, promised_by

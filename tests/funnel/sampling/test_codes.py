@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.sampling import InputEncoder, codes
-from funnel.sampling.codes import input_codes
+from funnel.sampling import codes
+from funnel.sampling.codes import InputEncoder, input_codes
 
 VALUES = ("a", "b", "c", "1", "2")
 Column = list[str | None]

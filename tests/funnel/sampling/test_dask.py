@@ -22,8 +22,9 @@ from distributed.comm import CommClosedError
 from funnel.errors import EntropyError, PipelineError, SpecError
 from funnel.joint import Joint
 from funnel.readers.source_files import file_digest
-from funnel.sampling import count_partition, release_rows
 from funnel.sampling.dask_workers import DaskWorkers, workers_of
+from funnel.sampling.engine import release_rows
+from funnel.sampling.parts import count_partition
 from funnel.settings.work import EngineSettings
 from tests.snapshots import ROWS, planned, snapshot
 

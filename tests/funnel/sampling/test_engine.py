@@ -20,20 +20,14 @@ from scipy import stats
 from funnel.errors import DataError, EntropyError, PipelineError
 from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
-from funnel.sampling import (
-    KEY_COLUMN,
-    OneWorker,
-    Processes,
-    RecordKey,
-    engine,
-    parts,
-    plan_rows,
-    release_rows,
-    row_order,
-    sanitise,
-)
+from funnel.sampling import engine, parts, row_order
+from funnel.sampling.engine import OneWorker, Processes, release_rows
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.keyed import RecordKey
+from funnel.sampling.partitions import plan_rows
 from funnel.sampling.parts import draw_partition
 from funnel.sampling.row_words import KeyedWords, WordKeys
+from funnel.sampling.sanitising import sanitise
 from tests.funnel.sampling.worker_tasks import die, die_once, interrupt
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError
-from funnel.sampling import KEY_COLUMN, KEY_TYPE, KeyColumn, RecordKey, key_digests
-from funnel.sampling.key_column import stored_digests
+from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn, stored_digests
+from funnel.sampling.keyed import RecordKey, key_digests
 
 KEY = RecordKey(("person", "year"), bytes(range(32)))
 

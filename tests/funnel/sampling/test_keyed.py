@@ -17,9 +17,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from funnel.errors import DataError, SpecError
-from funnel.sampling import RecordKey, distinct, key_digests, key_kind
+from funnel.sampling import distinct
 from funnel.sampling.distinct import DistinctKeys
-from funnel.sampling.keyed import count_missing_keys, encrypted_words, key_marks, word_key
+from funnel.sampling.keyed import (
+    RecordKey,
+    count_missing_keys,
+    encrypted_words,
+    key_digests,
+    key_kind,
+    key_marks,
+    word_key,
+)
 
 SECRET = bytes(range(7, 47))
 ID = RecordKey(("id",), SECRET)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.protocol import Protocol
-from funnel.sampling import partition_groups, plan_rows
+from funnel.sampling.partitions import partition_groups, plan_rows
 from tests.snapshots import KEY, NOISY, OTHER
 
 

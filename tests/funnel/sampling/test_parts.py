@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.joint import Joint
-from funnel.sampling import OneWorker, Processes, count_partition
 from funnel.sampling.dask_workers import workers_of
-from funnel.sampling.parts import writing_in
+from funnel.sampling.engine import OneWorker, Processes
+from funnel.sampling.parts import count_partition
 from funnel.settings.work import EngineSettings
+from funnel.storage import writing_in
 from tests.snapshots import planned, snapshot
 
 

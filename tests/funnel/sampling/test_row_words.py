@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError, EntropyError
-from funnel.sampling import KEY_COLUMN, KeyColumn, RecordKey, key_digests, row_words
-from funnel.sampling.key_column import key_array
-from funnel.sampling.keyed import decision_keys, scope_of_register
+from funnel.sampling import row_words
+from funnel.sampling.key_column import KEY_COLUMN, KeyColumn, key_array
+from funnel.sampling.keyed import RecordKey, decision_keys, key_digests, scope_of_register
 from funnel.sampling.random_words import WordStream
 from funnel.sampling.row_words import FreshWords, KeyedWords, WordKeys, decision_key, words_for
 from tests.snapshots import KEY, NOISY, OTHER

@@ -17,9 +17,13 @@ from scipy import stats
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, EntropyError
 from funnel.protocol import Protocol
-from funnel.sampling import RecordKey, answers, plan_rows, release_rows, row_order, row_words, sanitise, spill
+from funnel.sampling import answers, row_order, row_words, spill
+from funnel.sampling.engine import release_rows
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.output_columns import OutputColumns
+from funnel.sampling.partitions import plan_rows
 from funnel.sampling.random_words import WordStream
+from funnel.sampling.sanitising import sanitise
 from tests import chance, snapshots
 from tests.snapshots import planned, snapshot
 

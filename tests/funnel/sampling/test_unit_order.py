@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.sampling import RecordKey
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.unit_order import first_rows
 
 KEY = RecordKey(("person",), bytes(range(32)))

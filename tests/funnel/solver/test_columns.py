@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import funnel
 from funnel.errors import Terminated, terminable
-from funnel.solver import batch, optimal_over_cone
+from funnel.solver import batch
 from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
@@ -22,6 +22,7 @@ from funnel.solver.goal import negative_entropy
 from funnel.solver.optimum import optimal
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
+from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import best_split
 
 LAWS = 400

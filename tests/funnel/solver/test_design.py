@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from funnel import LDP, LIP, Joint, fit, optimal, protect
 from funnel.alphabet import Alphabet
-from funnel.estimation import certain, expected_errors, utility_of_estimates, wanted_shares
+from funnel.estimation.estimation_utility import certain, utility_of_estimates, wanted_shares
+from funnel.estimation.expected_errors import expected_errors
 from funnel.measures import Estimation
 from funnel.mechanisms import names
 from funnel.solver.budget import Budget

@@ -13,13 +13,13 @@ from funnel.guarantees.worst_case import pair_ratios, worst_pair
 from funnel.joint import FloatArray
 from funnel.measures.information import information_of
 from funnel.mechanisms import mechanism
-from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.cuts import SetProblem
 from funnel.solver.goal import ENTROPY
 from funnel.solver.robust_ascent import RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
 from funnel.solver.robust_search import searchable, searched
+from funnel.solver.search import optimal_over_cone
 from funnel.solver.simple_polytope import SimplePolytope
 
 SMALL = Joint.from_counts(np.array([[90, 320, 20], [212, 37, 61]]))

@@ -15,9 +15,10 @@ from funnel.joint import Joint
 from funnel.planning import MechanismChoice, choose, contenders
 from funnel.progress import quiet
 from funnel.sampling.engine import OneWorker
-from funnel.solver import optimal
+from funnel.solver.optimum import optimal
 from funnel.source.counting import count_joint
-from funnel.tradeoff import Alternative, alternatives, beliefs
+from funnel.tradeoff.alternatives import Alternative, alternatives
+from funnel.tradeoff.meaning import beliefs
 from tests.projects import spec_of
 
 ROWS = {

@@ -15,7 +15,7 @@ from funnel.mechanisms.invariant import Invariant
 from funnel.mechanisms.optimal import Optimal
 from funnel.planning import COMPARED, MechanismChoice, PlanRow, contenders, plan
 from funnel.solver.budget import UNITS_A_SECOND
-from funnel.tradeoff import FittedRows
+from funnel.tradeoff.fitted import FittedRows
 
 JOINT = Joint.from_counts([[30, 10, 5], [10, 50, 20]])
 

@@ -17,8 +17,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import mechanism
 from funnel.release.cache import Cache
 from funnel.sampling.engine import OneWorker
-from funnel.tradeoff import Sweep, sweep
-from funnel.tradeoff.sweep import Point, rising
+from funnel.tradeoff.sweep import Point, Sweep, rising, sweep
 from tests.strategies import joints
 
 JOINT = Joint.from_counts([[30, 5, 9], [10, 50, 7]], secret=["ill", "well"])

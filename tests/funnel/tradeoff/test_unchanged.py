@@ -18,7 +18,8 @@ from funnel.sampling.engine import OneWorker
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.invariant import Weighting
 from funnel.solver.request import Solution
-from funnel.tradeoff import UnchangedCurve, unchanged_by_budget, unchanged_curve
+from funnel.tradeoff import unchanged_by_budget
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, unchanged_curve
 from tests.funnel.recount.test_unchanged import recount_of
 
 COUNTS = [[30, 5, 9, 12], [10, 50, 7, 3]]

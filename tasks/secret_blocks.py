@@ -1,0 +1,37 @@
+"""Secret blocks: secrets as the orchestrator keeps them, beside those in files and in the environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funnel.errors import SpecError
+from funnel.release.secret import read_secret
+
+
+def read_secret_block(place: str) -> str:
+    """The text of a secret in a file, in the environment, or in a Secret block of the orchestrator.
+
+    Raises
+    ------
+    SpecError
+        If it cannot be read.
+    """
+    kind, _, name = place.partition(":")
+    return _read_block(name) if kind == "prefect" else read_secret(place)
+
+
+def _read_block(name: str) -> str:
+    from prefect.blocks.system import Secret
+
+    try:
+        # Typed as a coroutine for asynchronous callers too; this one is not.
+        block: Any = Secret.load(name)
+        value = block.get()
+    except ValueError:
+        value = None
+    if not isinstance(value, str):
+        raise SpecError(
+            f"there is no Secret block {name!r} with a text on the orchestrator's server; make it, or change "
+            "record_secret"
+        )
+    return value
