@@ -225,24 +225,19 @@ def require_posterior(guarantee: Guarantee) -> Kept:
     return guarantee
 
 
-def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee:
+def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee | RobustRatio:
     """The guarantee, if it can be kept over several rows of a unit.
 
     Raises
     ------
     SpecError
-        As `allowed_by`, and if it is robust.
+        As `allowed_by`, and if it is about observers who know published columns.
     """
     kept = require_posterior(guarantee)
     if isinstance(kept, SRLIP):
         raise SpecError(
             f"{kept} is about observers who know some of the published columns, which rows of a unit are not bounded "
             f"for; choose {bound_given(kept)}"
-        )
-    if isinstance(kept, RobustRatio):
-        raise SpecError(
-            f"{kept} is about a population, and how rows of a unit follow one another has no limits that hold there; "
-            f"choose {kept.nominal}"
         )
     return kept
 

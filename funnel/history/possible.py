@@ -14,6 +14,7 @@ forgotten in between, so limits are wide where there are few people, and never t
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,6 +117,12 @@ class PossibleStep:
         self.into = same_inputs(earlier.inputs, joint.inputs)
         self.same = self.into >= 0
         self.secrets, self.stays = shares.secrets, shares.stays
+
+    def with_prior(self, prior: FloatArray) -> PossibleStep:
+        """The same for people among whom secrets are as common as other limits (2, c) say."""
+        found = copy(self)
+        found.prior = prior
+        return found
 
     def told(self, reach: Reach | None, rows: FloatArray) -> Told:
         """Limits for rows (n, a) of histories of the earlier version, one each; of new people without one."""

@@ -142,7 +142,7 @@ class PossibleSearch:
         parts = []
         for v in np.unique(versions).tolist():
             here = np.flatnonzero(versions == v)
-            parts.append((here, *told_of(self._possible, steps[v], v, nodes[here], rows[here], self._inner)))
+            parts.append((here, *told_of(self._possible, steps[v], nodes[here], rows[here], self._inner)))
         return parts
 
     def _add(self, rows: FloatArray, least: float) -> int:
@@ -188,9 +188,10 @@ def share_that_is_open(step: Step) -> float | None:
 
     None where the bound is kept under the published tables alone.
     """
-    observed = step.observed
-    allowed = allowed_by(step.guarantee)
-    possible = DistributionSet.of(step.past, observed, allowed)
+    # Of units it is that before their first row.
+    opening = step.opening
+    observed, allowed = opening.observed, allowed_by(step.guarantee)
+    possible = DistributionSet.of(opening.past, observed, allowed)
     if possible is None:
         return None
     nodes, places = np.unique(observed.nodes, return_inverse=True)
@@ -201,6 +202,6 @@ def share_that_is_open(step: Step) -> float | None:
     for v in np.unique(versions[versions >= 0]).tolist():
         here = np.flatnonzero(versions == v)
         rows = np.broadcast_to(ones, (len(here), *ones.shape))
-        _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
+        _, found = told_of(possible, steps[v], nodes[here], rows, allowed)
         outside += float(people[here][~found.holds].sum())
     return min(1.0, outside / float(observed.records.sum()))

@@ -136,14 +136,13 @@ def worst_distribution(told: Told, place: int, condition: IntArray) -> FloatArra
 def told_of(
     possible: DistributionSet,
     step: PossibleStep,
-    version: int,
     nodes: IntArray,
     rows: FloatArray,
     allowed: Allowed,
 ) -> tuple[Told, Worst]:
     """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes."""
     m, b, a = rows.shape
-    reach = possible.reach(np.repeat(nodes, b), version)
+    reach = possible.reach(np.repeat(nodes, b))
     told = step.told(reach, rows.reshape(m * b, a))
     if reach is None:
         return told, worst(told, step.prior, allowed)
