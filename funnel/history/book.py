@@ -213,6 +213,8 @@ class History:
             row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
             of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
+            if isinstance(self.guarantee, RobustRatio):
+                refused = f"{self.guarantee} is kept for one of a unit: choose {self.guarantee.nominal}"
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
         people, numbers = self._people.find(rows.take(first), whose)

@@ -129,7 +129,8 @@ class DistributionSet:
             if self._next_row is None:
                 raise SpecError("limits of the moves since some versions are missing")
             begun = self._between(v, self._head(len(self._past) - 1))
-            self._steps[v] = self._next_row.with_prior(begun.prior)
+            # Of all units these are limits of shares that add up to one.
+            self._steps[v] = self._next_row.with_prior(begun.totals if begun.is_first else begun.prior)
         return versions, self._steps
 
     def reach(self, nodes: IntArray) -> Reach | None:

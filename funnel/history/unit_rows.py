@@ -155,7 +155,7 @@ def second_rows(rows: UnitRows, cells: IntArray, first: Joint) -> tuple[IntArray
     -------
     two ndarrays of int64, each (c, a)
     """
-    begun = np.zeros(rows.count, dtype=np.int64)
+    begun = np.zeros(int(rows.units.max(initial=0)) + 1, dtype=np.int64)
     begun[rows.units[rows.at(1)]] = cells[rows.at(1)]
     second, a = rows.at(2), len(first.inputs)
     before, after = begun[rows.units[second]], cells[second]

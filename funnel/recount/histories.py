@@ -180,7 +180,7 @@ class _Judging:
             return None if entry.left_open is None else entry.left_open.tables
         before = self.entries[: entry.chapter.ordinal]
         alike = [(one.chapter, one.input_columns == entry.input_columns) for one in before]
-        return Tables.exactly(entry.chapter, dict(enumerate(alike)))
+        return Tables.exactly(entry.chapter, dict(enumerate(alike)), entry.second_rows)
 
     def _version(
         self,

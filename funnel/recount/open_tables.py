@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 
+from funnel.errors import DataError
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import limits_at, sides_of
 from funnel.recount.history_bounds import Side
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
-from funnel.recount.noisy_moves import NoisyChanges, Since
+from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, Since
 from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
 from funnel.recount.worst_boxes import (
     largest_lifts_over_counts,
@@ -54,24 +55,31 @@ class OpenTables:
         Of that noise (nats).
     changes : NoisyChanges or None
         Since earlier versions.
+    rows : NoisyRows or None
+        From first rows of people to second ones, where they may have several.
     """
 
     beta: Fraction
     noisy: tuple[tuple[int, ...], ...]
     epsilon: float
     changes: NoisyChanges | None
+    rows: NoisyRows | None = None
 
     @cached_property
     def tables(self) -> Tables:
         """All that is left."""
         c, a = len(self.noisy), len(self.noisy[0])
         counts = possible_counts(self.noisy, *limits_of(scale_of(self.epsilon), self.beta, c, a))
-        if self.changes is None:
-            return Tables(counts, {})
-        since = self.changes.since
-        tables = [table for one in since for table in (one.secrets, one.stayed, one.left)]
-        most = cell_limit(self.changes.scale, self.beta / sum(len(row) for table in tables for row in table))
-        return Tables(counts, {one.version: one for one in since}, most)
+        second, since, most = None, (), 0
+        if self.rows is not None:
+            within = cell_limit(self.rows.scale, self.beta / (2 * c))
+            pairs = zip(self.rows.stayed, self.rows.left, strict=True)
+            second = [(_around(stay, within), _around(left, within)) for (stay,), (left,) in pairs]
+        if self.changes is not None:
+            since = self.changes.since
+            tables = [table for one in since for table in (one.secrets, one.stayed, one.left)]
+            most = cell_limit(self.changes.scale, self.beta / sum(len(row) for table in tables for row in table))
+        return Tables(counts, {one.version: one for one in since}, most, second=second, of_units=second is not None)
 
 
 @dataclass(frozen=True)
@@ -88,22 +96,37 @@ class Tables:
         How far noise moved a count of changes at most.
     same : mapping of str to sequence of int or None
         Where each input of an earlier version is among those of this one; of those that the chapter does not say it of.
+    second : sequence of pairs of pairs of int or None
+        By secret, limits of how many people have a second row like the first one, and unlike it; None where nothing is
+        known of that.
+    of_units : bool
+        Whether people may have several rows.
     """
 
     counts: CountBox
     since: Mapping[str, Since]
     most: int = 0
     same: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
+    second: Sequence[tuple[Limits, Limits]] | None = None
+    of_units: bool = False
 
     @classmethod
-    def exactly(cls, chapter: Chapter, earlier: Mapping[int, tuple[Chapter, bool]]) -> Tables:
+    def exactly(
+        cls,
+        chapter: Chapter,
+        earlier: Mapping[int, tuple[Chapter, bool]],
+        second_rows: Sequence[tuple[int, int]] | None = None,
+    ) -> Tables:
         """Tables without noise: of people in an earlier version and in this one.
 
-        ``earlier`` has every version before, and whether its published columns have the names of these.
+        ``earlier`` has every version before, and whether its published columns have the names of these; ``second_rows``
+        how many have a second row like the first one and unlike it.
         """
         since, same = {}, {}
         now = {symbol: x for x, symbol in enumerate(chapter.inputs)}
         for v, changes in chapter.changes.items():
+            if v == chapter.ordinal:
+                continue
             before, alike = earlier[v]
             into = [now.get(symbol) if alike else None for symbol in before.inputs]
             secrets = [[0] * chapter.c for _ in range(before.c)]
@@ -114,7 +137,9 @@ class Tables:
                 (stayed if into[x] == is_now % chapter.a else left)[s][0] += count
             tables = (tuple(map(tuple, table)) for table in (secrets, stayed, left))
             since[before.name], same[before.name] = Since(before.name, *tables), into
-        return cls(CountBox.exactly(_rows(chapter.counts, chapter.a)), since, 0, same)
+        counts = CountBox.exactly(_rows(chapter.beginning, chapter.a))
+        second = None if second_rows is None else [((n, n), (m, m)) for n, m in second_rows]
+        return cls(counts, since, 0, same, second, chapter.units is not None)
 
 
 @dataclass(frozen=True)
@@ -125,24 +150,50 @@ class _Reach:
     sums: list[Limits]
 
 
+@dataclass(frozen=True)
 class _Step:
-    """From an earlier version to one: limits of D, ρ and A, and of how common secrets are among people in both."""
+    """From an earlier version, or row, to one: limits of D, ρ and A, and of how common secrets are among people in both.
 
-    def __init__(
-        self, since: Since, most: int, shares: Shares, inputs: Sequence[Sequence[Limits]], same: Sequence[int | None]
-    ) -> None:
-        def around(count: int) -> Limits:
-            return max(0, count - most), max(0, count + most)
+    Attributes
+    ----------
+    secrets : list of list of pairs of int, c' × c
+    stays : list of pairs of int, length c'
+    inputs : sequence of sequences of pairs of int, c × a
+    prior : sequence of pairs of int, length c
+    same : sequence of int or None
+        Where each input of before is among those of now.
+    """
 
-        secrets = [[around(count) for count in row] for row in since.secrets]
-        self.secrets = [shares(row) for row in secrets]
-        pairs = [(around(stay), around(left)) for (stay,), (left,) in zip(since.stayed, since.left, strict=True)]
-        self.stays = [shares(pair)[0] for pair in pairs]
-        self.inputs = inputs
-        self.prior = shares(
+    secrets: list[list[Limits]]
+    stays: list[Limits]
+    inputs: Sequence[Sequence[Limits]]
+    prior: Sequence[Limits]
+    same: Sequence[int | None]
+
+    @classmethod
+    def since(
+        cls, since: Since, most: int, shares: Shares, inputs: Sequence[Sequence[Limits]], same: Sequence[int | None]
+    ) -> _Step:
+        """Of people whose last version an earlier one is."""
+        secrets = [[_around(count, most) for count in row] for row in since.secrets]
+        pairs = zip(since.stayed, since.left, strict=True)
+        prior = shares(
             [(sum(low for low, _ in rows), sum(high for _, high in rows)) for rows in zip(*secrets, strict=True)]
         )
-        self.same = same
+        stays = [shares((_around(stay, most), _around(left, most)))[0] for (stay,), (left,) in pairs]
+        return cls([shares(row) for row in secrets], stays, inputs, prior, same)
+
+    @classmethod
+    def of_rows(
+        cls,
+        second: Sequence[tuple[Limits, Limits]],
+        shares: Shares,
+        inputs: Sequence[Sequence[Limits]],
+        prior: Sequence[Limits],
+    ) -> _Step:
+        """From a row of a person to the next: the secret stays, and is as common as before the first one."""
+        secrets = [[(ONE, ONE) if s == t else (0, 0) for t in range(len(second))] for s in range(len(second))]
+        return cls(secrets, [shares(pair)[0] for pair in second], inputs, prior, range(len(inputs[0])))
 
     def holds(self, reach: _Reach, row: Sequence[int], sides: Sequence[Side]) -> bool:
         """Whether an output keeps every inequality under the worst of what is open.
@@ -195,13 +246,24 @@ class _Step:
         return list(zip(*ends, strict=True))
 
 
-def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int) -> Fraction:
+def _around(count: int, most: int) -> Limits:
+    return max(0, count - most), max(0, count + most)
+
+
+def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int, of_units: bool = False) -> Fraction:
     """What one side of a limit of changes may miss with: half of what a version has of α, in equal parts.
 
-    These are for all versions before it, and for D, ρ and the prior of each.
+    These are for all versions before it, and for D, ρ and the prior of each; and for its own rows, of people who may
+    have several.
     """
     t = ordinal + 1
-    return alpha / (2 * t * (t + 1) * ordinal) / (2 * (c_before * c + c_before + c))
+    return alpha / (2 * t * (t + 1) * (ordinal + of_units)) / (2 * (c_before * c + c_before + c))
+
+
+def _tail_of_rows(alpha: Fraction, ordinal: int, c: int) -> Fraction:
+    """The same of its own rows: for ρ alone."""
+    t = ordinal + 1
+    return alpha / (2 * t * (t + 1) * t) / (2 * c)
 
 
 class _Begun:
@@ -244,7 +306,7 @@ class OpenHistories:
     def __init__(self, tree: Tree, tables: Sequence[Tables | None], alpha: Fraction | None = None) -> None:
         self._tree, self._tables, self._alpha = tree, tables, alpha
         self._reached: dict[int, _Reach] = {}
-        self._steps: dict[tuple[int, int], _Step] = {}
+        self._steps: dict[tuple[int, int, int | None], _Step] = {}
         self._new: dict[int, _Begun] = {}
 
     def holds(self, node: int, chapter: Chapter, sides: Sequence[Side], alone: bool = False) -> bool:
@@ -256,7 +318,7 @@ class OpenHistories:
             before = self._tree.versions[node]
             if before is None:
                 return True
-            step = self._step(before, chapter.ordinal)
+            step = self._step(before, chapter.ordinal, node)
             return step.holds(self._reach(node), [1] * chapter.a, sides)
         rows = chapter.channels[chapter.followed[node]]
         dense = [_dense(row, chapter.a) for row in rows]
@@ -265,7 +327,7 @@ class OpenHistories:
         earlier = self._tree.versions[node]
         if earlier is None:
             return _new_hold(self._begun(chapter.ordinal), dense, chapter, sides)
-        step = self._step(earlier, chapter.ordinal)
+        step = self._step(earlier, chapter.ordinal, node)
         reach = self._reach(node)
         return all(step.holds(reach, row, sides) for row in dense if any(row))
 
@@ -275,19 +337,31 @@ class OpenHistories:
             raise ValueError("nothing is known of what noise leaves open of a version")
         return found
 
-    def _step(self, earlier: int, version: int) -> _Step:
-        if (earlier, version) not in self._steps:
-            table, chapter, before = self._table(version), self._tree.chapters[version], self._tree.chapters[earlier]
-            since = table.since[before.name]
-            shares: Shares = shares_of
-            if self._alpha is not None:
-                tail = _tail_of_changes(self._alpha, version, before.c, chapter.c)
-                shares = partial(sampled_shares, tail=tail)
+    def _step(self, earlier: int, version: int, node: int) -> _Step:
+        """For a history that ends in an earlier version, or in a row of the version itself."""
+        origin = self._tree.origin(node, version)
+        if (earlier, version, origin) not in self._steps:
+            found = self._since(earlier, version) if earlier < version else self._next_row(version, origin)
+            self._steps[earlier, version, origin] = found
+        return self._steps[earlier, version, origin]
 
-            same = table.same[before.name] if before.name in table.same else chapter.laws[earlier].same
-            inputs = self._begun(version).inputs
-            self._steps[earlier, version] = _Step(since, table.most, shares, inputs, same)
-        return self._steps[earlier, version]
+    def _since(self, earlier: int, version: int) -> _Step:
+        table, chapter, before = self._table(version), self._tree.chapters[version], self._tree.chapters[earlier]
+        shares: Shares = shares_of
+        if self._alpha is not None:
+            tail = _tail_of_changes(self._alpha, version, before.c, chapter.c, table.of_units)
+            shares = partial(sampled_shares, tail=tail)
+        same = table.same[before.name] if before.name in table.same else chapter.laws[earlier].same
+        return _Step.since(table.since[before.name], table.most, shares, self._begun(version).inputs, same)
+
+    def _next_row(self, version: int, origin: int | None) -> _Step:
+        second, begun = self._table(version).second, self._begun(version)
+        if second is None or self._alpha is None:
+            name = self._tree.chapters[version].name
+            raise DataError(f"version {name!r} does not say how many people have which second row; release it again")
+        prior = begun.sums if origin is None else self._since(origin, version).prior
+        shares = partial(sampled_shares, tail=_tail_of_rows(self._alpha, version, len(second)))
+        return _Step.of_rows(second, shares, begun.inputs, prior)
 
     def _begun(self, version: int) -> _Begun:
         if version not in self._new:
@@ -311,7 +385,7 @@ class OpenHistories:
                 for limits, total in zip(cells, begun.sums, strict=True)
             ]
         else:
-            step, before = self._step(earlier, version), self._reach(parent)
+            step, before = self._step(earlier, version, parent), self._reach(parent)
             units = [step.told(before, [int(x == place) for x in range(chapter.a)]) for place in range(chapter.a)]
             cells = [[one[s] for one in units] for s in range(chapter.c)]
             sums = step.told(before, row)

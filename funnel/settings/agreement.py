@@ -36,8 +36,8 @@ ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml")
 """Robust guarantees that can be kept over several versions about the same people."""
 
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
-_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect")
-_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS, *_FOR_KNOWN_OVER_VERSIONS)
+_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect", *ROBUST_OVER_VERSIONS)
+_OVER_VERSIONS = (*_OVER_ROWS, *_FOR_KNOWN_OVER_VERSIONS)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
@@ -153,13 +153,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 
-    if spec.unit is not None and spec.guarantee.kind in ROBUST_OVER_VERSIONS:
-        yield (
-            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: how rows '
-            "follow one another is counted without limits for a population; write guarantee = "
-            f'"{_kept(spec)}", or take unit out'
-        )
-    elif parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
+    if parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
             f'change is bounded in boxes alone; write guarantee = "{_over_boxes(spec)}", or {_DIFFERENT}'
@@ -211,7 +205,7 @@ def _kept(spec: ReleaseSpec) -> str:
 
     part = spec.guarantee.parts[0] if spec.guarantee.parts else spec.guarantee.canonical
     kind, _, numbers = part.partition(":")
-    if kind in ROBUST_OVER_VERSIONS and spec.unit is None:
+    if kind in ROBUST_OVER_VERSIONS:
         return part
     nominal, first = kind.removeprefix("r"), numbers.rpartition(",")[0]
     known = spec.unit is None and not spec.publishes_secret and nominal in _FOR_KNOWN_OVER_VERSIONS

@@ -128,7 +128,7 @@ def test_both_computations_limit_the_same(alpha: Fraction | None, data: st.DataO
 
     begun = _Begun(tables, 1, alpha)
     limited_shares = shares_of if alpha is None else partial(sampled_shares, tail=_tail_of_changes(alpha, 1, c, c))
-    second = _Step(tables.since["w"], tables.most, limited_shares, begun.inputs, range(a))
+    second = _Step.since(tables.since["w"], tables.most, limited_shares, begun.inputs, range(a))
     scale = 1 if alpha is None else ONE
     for one, other in (("cells", begun.cells), ("totals", begun.sums)):
         limits_found = np.moveaxis(getattr(shares, one), 0, -1)
