@@ -287,7 +287,8 @@ class _Judging:
                 judged.real.add(law, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:
                 judged.predicted.add(law, found, attending.people[law.node] if is_first else 0)
-                if open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
+                # What was within the bound before the first row is so before another one.
+                if is_first and open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
                     judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
         return [judged for judged, _, _ in by_secret.values()]
 

@@ -216,7 +216,7 @@ class FrequenciesDocument(Document):
         rows = None if self.rows is None else self.rows.rows
         if changes is not None and any(one.secrets.shape[1] != len(secret) for one in changes.since):
             raise SpecError("its changes are not to the secrets that it counts")
-        if rows is not None and rows.stayed.shape != noisy.shape:
+        if rows is not None and rows.stayed.shape not in (noisy.shape, (len(noisy), 1)):
             raise SpecError("its rows are not of the values that it counts")
         means = None if self.means is None else self.means.means
         if means is not None and len(means.counts) != len(inputs):
