@@ -63,7 +63,7 @@ class History:
     guarantee : Guarantee
         Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.PML`, `funnel.LDP` or
         `funnel.PerfectPrivacy`; or `funnel.RLIP`, `funnel.RALIP`, `funnel.RPML` or `funnel.RLDP` over boxes, for the
-        population that the people of all versions are a sample of.
+        population that the people, or the units, of all versions are a sample of.
     budget_fraction : float
         In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
         people be moved beyond the bound when frequencies change.
@@ -168,7 +168,7 @@ class History:
             What is aimed at; by default the certified optimum of this version alone.
         unit : sequence of str, optional
             Columns that say whose a row is, where people have several rows: the bound is then one on all rows of a
-            unit, for the secret of each of them (METHOD section 13: members of a household, visits with their own
+            unit, for the secret that all of them share under a robust guarantee, and else for the secret of each (METHOD section 13: members of a household, visits with their own
             diagnosis), and people are known again by these columns. ``key`` then tells the rows of a unit apart; it
             only makes their order, which is random, the same again with the same ``secret_bytes``. See
             `funnel.history.waves.follow_waves`.
