@@ -344,9 +344,7 @@ class _CountedRows:
         self._steps.append(step)
         return step, wave.had[:0]
 
-    def _limits(
-        self, past: Past, row: int, since: Mapping[int, Changes], joint: Joint
-    ) -> dict[int, MoveLimits] | None:
+    def _limits(self, past: Past, row: int, since: Mapping[int, Changes], joint: Joint) -> dict[int, MoveLimits] | None:
         """Exact counts of independent units that limits in a population are those of; None where it is for no one."""
         if allowed_by(self._declared).significance is None:
             return None

@@ -70,13 +70,13 @@ class OpenTables:
         """All that is left."""
         c, a = len(self.noisy), len(self.noisy[0])
         counts = possible_counts(self.noisy, *limits_of(scale_of(self.epsilon), self.beta, c, a))
-        second, since, most = None, (), 0
+        second, most = None, 0
+        since = () if self.changes is None else self.changes.since
         if self.rows is not None:
             within = cell_limit(self.rows.scale, self.beta / (2 * c))
             pairs = zip(self.rows.stayed, self.rows.left, strict=True)
             second = [(_around(stay, within), _around(left, within)) for (stay,), (left,) in pairs]
         if self.changes is not None:
-            since = self.changes.since
             tables = [table for one in since for table in (one.secrets, one.stayed, one.left)]
             most = cell_limit(self.changes.scale, self.beta / sum(len(row) for table in tables for row in table))
         return Tables(counts, {one.version: one for one in since}, most, second=second, of_units=second is not None)
@@ -152,7 +152,7 @@ class _Reach:
 
 @dataclass(frozen=True)
 class _Step:
-    """From an earlier version, or row, to one: limits of D, ρ and A, and of how common secrets are among people in both.
+    """From an earlier version or row: limits of D, ρ and A, and of how common secrets are among people in both.
 
     Attributes
     ----------

@@ -28,9 +28,8 @@ from tests.audits import recheck
 from tests.projects import make_project
 from tests.tasks.test_units_noise import SPEC
 
-EXACT = SPEC.replace("epsilon = 4.0", 'protection = "none"').replace('"lip:1.0"', '"rlip:0.4,0.05"').replace(
-    '"grr"', '"auto"'
-)  # fmt: skip
+EXACT = SPEC.replace("epsilon = 4.0", 'protection = "none"').replace('"lip:1.0"', '"rlip:0.4,0.05"')
+EXACT = EXACT.replace('"grr"', '"auto"')
 NOISY = EXACT.replace('protection = "none"', "epsilon = 8.0").replace("rlip:0.4", "rlip:1.0")
 UNITS = 6_000
 
@@ -45,9 +44,8 @@ def visits(version: int, more: float) -> pa.Table:
     patient = np.repeat(np.arange(UNITS), there * (1 + random.binomial(2, more, UNITS)))
     ill = ill ^ (random.random(UNITS) < 0.1 * version)
     ward = np.where(random.random(len(patient)) < 0.7, usual[patient], random.integers(0, 3, len(patient)))
-    return pa.table(
-        {"patient": patient, "ill": np.array(["no", "yes"])[ill.astype(int)][patient], "ward": np.array(list("abc"))[ward]}
-    )  # fmt: skip
+    ills, wards = np.array(["no", "yes"])[ill.astype(int)][patient], np.array(list("abc"))[ward]
+    return pa.table({"patient": patient, "ill": ills, "ward": wards})
 
 
 def versions(folder: Path, spec: str, number: int, more: float = 0.2) -> list[ReleaseFolder]:
@@ -93,7 +91,9 @@ def test_the_second_computation_refuses_what_fewer_units_would_leave_open(
         monkeypatch.setattr(
             open_tables._Step,
             "of_rows",
-            lambda second, *others: real([tuple((l // 100, h // 100) for l, h in pair) for pair in second], *others),
+            lambda second, *others: real(
+                [tuple((low // 100, high // 100) for low, high in pair) for pair in second], *others
+            ),
         )
     else:
         limits = open_tables.limits_at
