@@ -13,7 +13,7 @@ import pyarrow as pa
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.robust_guarantee import RobustRatio
-from funnel.history.allowed import require_posterior
+from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.exact_distribution import moved_on, published
@@ -122,7 +122,7 @@ class History:
         self.observers = None if observers is None else checked_observers(observers)
         if secrets not in (None, "all", "current"):
             raise SpecError(f'secrets are "all", of every version, or "current", and not {secrets!r}')
-        is_robust = isinstance(self.guarantee, RobustRatio)
+        is_robust = allowed_by(self.guarantee).significance is not None
         if is_robust and secrets == "all":
             raise SpecError(
                 f"{self.guarantee} cannot be proven yet for the secrets of earlier versions, under all that a sample "
@@ -168,10 +168,10 @@ class History:
             What is aimed at; by default the certified optimum of this version alone.
         unit : sequence of str, optional
             Columns that say whose a row is, where people have several rows: the bound is then one on all rows of a
-            unit, for the secret that all of them share under a robust guarantee, and else for the secret of each (METHOD section 13: members of a household, visits with their own
-            diagnosis), and people are known again by these columns. ``key`` then tells the rows of a unit apart; it
-            only makes their order, which is random, the same again with the same ``secret_bytes``. See
-            `funnel.history.waves.follow_waves`.
+            unit, for the secret of each of them (METHOD section 13: members of a household, visits with their own
+            diagnosis), or, under a robust guarantee, for the one secret that they share; and people are known again by
+            these columns. ``key`` then tells the rows of a unit apart; it only makes their order, which is random, the
+            same again with the same ``secret_bytes``. See `funnel.history.waves.follow_waves`.
         progress : Progress
 
         Returns

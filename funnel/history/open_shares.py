@@ -17,7 +17,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import count_box
-from funnel.guarantees.distribution_box import limit_number, limits_of
+from funnel.guarantees.distribution_box import DistributionBox, limit_number, limits_of
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import FloatArray, IntArray, Joint
 
@@ -77,7 +77,12 @@ def shares_under_noise(joint: Joint, limits: MoveLimits | None) -> OpenShares:
 
 
 def shares_in_population(
-    joint: Joint, limits: MoveLimits | None, version: int, alpha: Fraction, of_units: bool = False
+    joint: Joint,
+    limits: MoveLimits | None,
+    version: int,
+    alpha: Fraction,
+    of_units: bool = False,
+    box: DistributionBox | None = None,
 ) -> OpenShares:
     """What the people of a version leave open of a population: simultaneous limits of Clopper and Pearson.
 
@@ -94,9 +99,11 @@ def shares_in_population(
         Of all versions together.
     of_units : bool
         Whether people may have several rows in it: how these follow one another then has a part of alpha too.
+    box : DistributionBox, optional
+        Of its counts, where others are told at the same significance; by default that is all for this one.
     """
-    box = count_box(joint)
-    found = limits_of(box, significance_of_counts(version, alpha) / limit_number(box))
+    counts = count_box(joint)
+    found = limits_of(counts, significance_of_counts(version, alpha) / limit_number(counts)) if box is None else box
     inputs = np.stack([found.lower, found.upper]) / UNIT
     prior = np.stack([found.prior_lower, found.prior_upper]) / UNIT
     if limits is None:

@@ -9,7 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.guarantees.binomial_limits import UNIT
+from funnel.guarantees.by_event import LIPOver
+from funnel.guarantees.distribution_box import DistributionBox
+from funnel.guarantees.known_columns import Event
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.guarantees.rsrlip import RSRLIP
 from funnel.history.allowed import Allowed, Kept
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
@@ -21,7 +26,7 @@ from funnel.history.open_shares import (
     significance_of_counts,
 )
 from funnel.history.past import Chapter, Past
-from funnel.history.possible import PossibleStep, Reach
+from funnel.history.possible import Known, PossibleStep, Reach
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
 
@@ -44,6 +49,9 @@ class DistributionSet:
         Which row of its unit the version that comes is about; from 2 on, limits are from the row before.
     of_units : bool
         Whether people may have several rows in it.
+    for_known : bool
+        Whether the bound is for observers too who know some of the published columns. Their limits of a version share
+        what it has of alpha for its counts (`funnel.RSRLIP`).
     """
 
     def __init__(
@@ -54,8 +62,9 @@ class DistributionSet:
         alpha: Fraction | None = None,
         row: int = 1,
         of_units: bool = False,
+        for_known: bool = False,
     ) -> None:
-        self._past, self._alpha, self._row = past, alpha, row
+        self._past, self._alpha, self._row, self._for_known = past, alpha, row, for_known
         self._known: dict[int, Reach] = {}
         self._earlier: dict[tuple[int, int], PossibleStep] = {}
         # By the version that units came from: whatever row it is, secrets are as common as among these.
@@ -65,9 +74,10 @@ class DistributionSet:
         if row > 1:
             self._next_row = self._between_rows(len(past) - 1, limits[len(past) - 1])
             return
-        self._steps[-1] = self._step(self._number, joint, None, of_units)
+        known = self._known_in(joint)
+        self._steps[-1] = self._step(self._number, joint, None, of_units).for_known(known)
         for v, one in limits.items():
-            self._steps[v] = self._step(self._number, joint, one, of_units, past.chapters[v].joint)
+            self._steps[v] = self._step(self._number, joint, one, of_units, past.chapters[v].joint).for_known(known)
 
     @classmethod
     def of(cls, past: Past, observed: Observed, allowed: Allowed) -> DistributionSet | None:
@@ -82,13 +92,27 @@ class DistributionSet:
                 v: MoveLimits.exactly(one, past.chapters[v].joint, observed.joint)
                 for v, one in observed.changes.items()
             }
-        return cls(past, observed.joint, limits, allowed.significance, observed.row, observed.of_units)
+        return cls(past, observed.joint, limits, allowed.significance, observed.row, observed.of_units, allowed.for_known)
 
     def for_new_people(self, guarantee: Kept) -> Kept:
         """A guarantee as it is decided for people without a history: at the significance of the counts."""
-        if self._alpha is None or not isinstance(guarantee, RobustRatio):
+        if self._alpha is None or not isinstance(guarantee, RobustRatio | RSRLIP):
             return guarantee
         return replace(guarantee, alpha=float_below(significance_of_counts(self._number, self._alpha)))
+
+    def _parts(self, joint: Joint, number: int) -> list[tuple[Event, DistributionBox]]:
+        """What observers may know in a version, first nothing, and the limits of each; none where they know nothing."""
+        if not self._for_known or self._alpha is None:
+            return []
+        alpha = float_below(significance_of_counts(number, self._alpha))
+        return [(event, part.held) for event, part in RSRLIP(0.0, alpha).parts(joint) if isinstance(part, LIPOver)]
+
+    def _known_in(self, joint: Joint) -> list[Known]:
+        """What observers may know of the version that comes."""
+        return [
+            Known(event.inside, np.stack([box.prior_lower, box.prior_upper]) / UNIT, event.joint.counts.sum(axis=1))
+            for event, box in self._parts(joint, self._number)[1:]
+        ]
 
     def _versions(self, chapters: int) -> int:
         """How many versions so many chapters are: all rows of a unit are of one."""
@@ -104,7 +128,8 @@ class DistributionSet:
     ) -> PossibleStep:
         if self._alpha is None:
             return PossibleStep(joint, shares_under_noise(joint, limits), earlier)
-        return PossibleStep(joint, shares_in_population(joint, limits, number, self._alpha, of_units), earlier)
+        box = next((box for _, box in self._parts(joint, number)), None)
+        return PossibleStep(joint, shares_in_population(joint, limits, number, self._alpha, of_units, box), earlier)
 
     def _between_rows(self, last: int, limits: MoveLimits) -> PossibleStep:
         """From the row of a chapter to the next one of its units; secrets as common as among units that are new."""

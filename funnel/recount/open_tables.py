@@ -16,19 +16,19 @@ which λ is worth trying. Shares are whole numbers of 2^-64 and histories of 160
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 
 from funnel.errors import DataError
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import limits_at, sides_of
+from funnel.recount.distribution_box import DistributionBox, limits_at, sides_of
 from funnel.recount.history_bounds import Side
-from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
-from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, Since
+from funnel.recount.known_groups import Group
+from funnel.recount.left_open import Tables, around, by_secret
+from funnel.recount.noisy_moves import Since
 from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
 from funnel.recount.worst_boxes import (
     largest_lifts_over_counts,
@@ -40,106 +40,6 @@ from funnel.recount.worst_boxes import (
 _KEPT = 160
 
 Shares = Callable[[Sequence[Limits]], list[Limits]]
-
-
-@dataclass(frozen=True)
-class OpenTables:
-    """What noise leaves open of a version.
-
-    Attributes
-    ----------
-    beta : Fraction
-    noisy : tuple of tuple of int, c × a
-        Counts with noise.
-    epsilon : float
-        Of that noise (nats).
-    changes : NoisyChanges or None
-        Since earlier versions.
-    rows : NoisyRows or None
-        From first rows of people to second ones, where they may have several.
-    """
-
-    beta: Fraction
-    noisy: tuple[tuple[int, ...], ...]
-    epsilon: float
-    changes: NoisyChanges | None
-    rows: NoisyRows | None = None
-
-    @cached_property
-    def tables(self) -> Tables:
-        """All that is left."""
-        c, a = len(self.noisy), len(self.noisy[0])
-        counts = possible_counts(self.noisy, *limits_of(scale_of(self.epsilon), self.beta, c, a))
-        second, most = None, 0
-        since = () if self.changes is None else self.changes.since
-        if self.rows is not None:
-            within = cell_limit(self.rows.scale, self.beta / (2 * c))
-            pairs = zip(self.rows.stayed, self.rows.left, strict=True)
-            second = [(_around(stay, within), _around(left, within)) for (stay,), (left,) in pairs]
-        if self.changes is not None:
-            tables = [table for one in since for table in (one.secrets, one.stayed, one.left)]
-            most = cell_limit(self.changes.scale, self.beta / sum(len(row) for table in tables for row in table))
-        return Tables(counts, {one.version: one for one in since}, most, second=second, of_units=second is not None)
-
-
-@dataclass(frozen=True)
-class Tables:
-    """What is known of the tables of a version.
-
-    Attributes
-    ----------
-    counts : CountBox
-        All tables of counts that are left.
-    since : mapping of str to Since
-        How people changed since earlier versions, by their names.
-    most : int
-        How far noise moved a count of changes at most.
-    same : mapping of str to sequence of int or None
-        Where each input of an earlier version is among those of this one; of those that the chapter does not say it of.
-    second : sequence of pairs of pairs of int or None
-        By secret, limits of how many people have a second row like the first one, and unlike it; None where nothing is
-        known of that.
-    of_units : bool
-        Whether people may have several rows.
-    """
-
-    counts: CountBox
-    since: Mapping[str, Since]
-    most: int = 0
-    same: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
-    second: Sequence[tuple[Limits, Limits]] | None = None
-    of_units: bool = False
-
-    @classmethod
-    def exactly(
-        cls,
-        chapter: Chapter,
-        earlier: Mapping[int, tuple[Chapter, bool]],
-        second_rows: Sequence[tuple[int, int]] | None = None,
-    ) -> Tables:
-        """Tables without noise: of people in an earlier version and in this one.
-
-        ``earlier`` has every version before, and whether its published columns have the names of these; ``second_rows``
-        how many have a second row like the first one and unlike it.
-        """
-        since, same = {}, {}
-        now = {symbol: x for x, symbol in enumerate(chapter.inputs)}
-        for v, changes in chapter.changes.items():
-            if v == chapter.ordinal:
-                continue
-            before, alike = earlier[v]
-            into = [now.get(symbol) if alike else None for symbol in before.inputs]
-            secrets = [[0] * chapter.c for _ in range(before.c)]
-            stayed, left = ([[0] for _ in range(before.c)] for _ in range(2))
-            for (was, is_now), count in changes.items():
-                s, x = divmod(was, before.a)
-                secrets[s][is_now // chapter.a] += count
-                (stayed if into[x] == is_now % chapter.a else left)[s][0] += count
-            tables = (tuple(map(tuple, table)) for table in (secrets, stayed, left))
-            since[before.name], same[before.name] = Since(before.name, *tables), into
-        counts = CountBox.exactly(_rows(chapter.beginning, chapter.a))
-        second = None if second_rows is None else [((n, n), (m, m)) for n, m in second_rows]
-        return cls(counts, since, 0, same, second, chapter.units is not None)
 
 
 @dataclass(frozen=True)
@@ -175,12 +75,12 @@ class _Step:
         cls, since: Since, most: int, shares: Shares, inputs: Sequence[Sequence[Limits]], same: Sequence[int | None]
     ) -> _Step:
         """Of people whose last version an earlier one is."""
-        secrets = [[_around(count, most) for count in row] for row in since.secrets]
+        secrets = [[around(count, most) for count in row] for row in since.secrets]
         pairs = zip(since.stayed, since.left, strict=True)
         prior = shares(
             [(sum(low for low, _ in rows), sum(high for _, high in rows)) for rows in zip(*secrets, strict=True)]
         )
-        stays = [shares((_around(stay, most), _around(left, most)))[0] for (stay,), (left,) in pairs]
+        stays = [shares((around(stay, most), around(left, most)))[0] for (stay,), (left,) in pairs]
         return cls([shares(row) for row in secrets], stays, inputs, prior, same)
 
     @classmethod
@@ -246,10 +146,6 @@ class _Step:
         return list(zip(*ends, strict=True))
 
 
-def _around(count: int, most: int) -> Limits:
-    return max(0, count - most), max(0, count + most)
-
-
 def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int, of_units: bool = False) -> Fraction:
     """What one side of a limit of changes may miss with: half of what a version has of α, in equal parts.
 
@@ -270,10 +166,12 @@ class _Begun:
     """What is left open of who is new in a version, and of its published inputs given the secret.
 
     Under noise all tables of counts; in a population the limits of Clopper and Pearson around these, for a part of α.
+    Limits among people of whom something is known share that part.
     """
 
-    def __init__(self, table: Tables, ordinal: int, alpha: Fraction | None) -> None:
+    def __init__(self, table: Tables, ordinal: int, alpha: Fraction | None, known: Sequence[Group] = ()) -> None:
         self.counts, self.box = table.counts, None
+        self.known: list[tuple[list[int], DistributionBox]] = []
         lower, upper, totals = table.counts.lower, table.counts.upper, table.counts.totals
         if alpha is None:
             self.cells = [list(zip(*rows, strict=True)) for rows in zip(lower, upper, strict=True)]
@@ -282,7 +180,11 @@ class _Begun:
             return
         # Version t has a share 1 / (t (t + 1)) of α, which add up to 1; half of it is for its counts.
         t = ordinal + 1
-        self.box = limits_at(table.counts, alpha / (2 * t * (t + 1) * sides_of(table.counts)))
+        places = [sorted(group.inside) for group in known]
+        parts = [table.counts.part(some) for some in places]
+        tail = alpha / (2 * t * (t + 1) * sum(map(sides_of, [table.counts, *parts])))
+        self.box = limits_at(table.counts, tail)
+        self.known = [(some, limits_at(part, tail)) for some, part in zip(places, parts, strict=True)]
         self.cells = [
             [(low * least, high * most) for low, high in row]
             for row, (least, most) in zip(self.box.inputs, self.box.secrets, strict=True)
@@ -301,10 +203,18 @@ class OpenHistories:
         Of every version, in their order; None where nothing is said of what is open.
     alpha : Fraction, optional
         Of a bound in a population that all versions are samples of, for all of them together.
+    known : sequence of sequence of Group
+        By version, what observers may know of people besides, for whom the bound is too; nothing, if it is empty.
     """
 
-    def __init__(self, tree: Tree, tables: Sequence[Tables | None], alpha: Fraction | None = None) -> None:
-        self._tree, self._tables, self._alpha = tree, tables, alpha
+    def __init__(
+        self,
+        tree: Tree,
+        tables: Sequence[Tables | None],
+        alpha: Fraction | None = None,
+        known: Sequence[Sequence[Group]] = (),
+    ) -> None:
+        self._tree, self._tables, self._alpha, self._known = tree, tables, alpha, known
         self._reached: dict[int, _Reach] = {}
         self._steps: dict[tuple[int, int, int | None], _Step] = {}
         self._new: dict[int, _Begun] = {}
@@ -318,8 +228,7 @@ class OpenHistories:
             before = self._tree.versions[node]
             if before is None:
                 return True
-            step = self._step(before, chapter.ordinal, node)
-            return step.holds(self._reach(node), [1] * chapter.a, sides)
+            return self._kept(node, before, chapter, [[1] * chapter.a], sides)
         rows = chapter.channels[chapter.followed[node]]
         dense = [_dense(row, chapter.a) for row in rows]
         if all(len(set(row)) == 1 for row in dense):
@@ -327,9 +236,22 @@ class OpenHistories:
         earlier = self._tree.versions[node]
         if earlier is None:
             return _new_hold(self._begun(chapter.ordinal), dense, chapter, sides)
-        step = self._step(earlier, chapter.ordinal, node)
-        reach = self._reach(node)
-        return all(step.holds(reach, row, sides) for row in dense if any(row))
+        return self._kept(node, earlier, chapter, dense, sides)
+
+    def _kept(
+        self, node: int, earlier: int, chapter: Chapter, dense: Sequence[Sequence[int]], sides: Sequence[Side]
+    ) -> bool:
+        """The same of outputs of a history with an earlier version, for observers of all that may be known besides."""
+        step, reach = self._step(earlier, chapter.ordinal, node), self._reach(node)
+        if not all(step.holds(reach, row, sides) for row in dense if any(row)):
+            return False
+        for inside, box in self._begun(chapter.ordinal).known:
+            prior = [(least << FINER, most << FINER) for least, most in box.secrets]
+            given, some = replace(step, prior=prior), set(inside)
+            rows = [[weight if x in some else 0 for x, weight in enumerate(row)] for row in dense]
+            if not all(given.holds(reach, row, sides) for row in rows if any(row)):
+                return False
+        return True
 
     def _table(self, version: int) -> Tables:
         found = self._tables[version]
@@ -365,7 +287,8 @@ class OpenHistories:
 
     def _begun(self, version: int) -> _Begun:
         if version not in self._new:
-            self._new[version] = _Begun(self._table(version), version, self._alpha)
+            known = self._known[version] if self._known else ()
+            self._new[version] = _Begun(self._table(version), version, self._alpha, known)
         return self._new[version]
 
     def _reach(self, node: int) -> _Reach:
@@ -443,7 +366,7 @@ def _weights(prior: Sequence[Limits], side: Side, s: int, t: int) -> list[int]:
 
 def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:
     """The same for new people: over tables of counts alone, or over all that these leave open of a population."""
-    channel = Channel.of(_rows(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
+    channel = Channel.of(by_secret(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
     found = {}
     odds = any(side.name == "odds" for side in sides)
     box = begun.box
@@ -459,8 +382,13 @@ def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, s
             if box is None
             else largest_lifts_over_distributions(channel, box)
         )
-    return all(found[side.name].within(side.nats) for side in sides)
-
-
-def _rows(counts: Sequence[int], a: int) -> list[Sequence[int]]:
-    return [counts[start : start + a] for start in range(0, len(counts), a)]
+    if not all(found[side.name].within(side.nats) for side in sides):
+        return False
+    for inside, among in begun.known:
+        rows = [[row[x] for x in inside] for row in dense]
+        # Counts only say where to start, so one record of each cell will do.
+        given = Channel.of([[1] * len(inside)] * chapter.c, [row for row in rows if any(row)], WHOLE)
+        largest = dict(zip(("lift", "inverse"), largest_lifts_over_distributions(given, among), strict=True))
+        if not all(largest[side.name].within(side.nats) for side in sides):
+            return False
+    return True

@@ -16,9 +16,9 @@ from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
+from funnel.recount.left_open import OpenTables
 from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
-from funnel.recount.open_tables import OpenTables
 from funnel.recount.reading import read
 from funnel.recount.register_tables import (
     COLUMNS,

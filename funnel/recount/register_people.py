@@ -330,9 +330,8 @@ def counted_complaints(
         units = {cell: count for cell, count in enumerate(chapter.units) if count}
         if _differ(units, first_counts(database, entry), exactly=not gone):
             yield "its counts of first rows are not those of its people"
-        told = Counter(
-            {(s, unlike): n for s, row in enumerate(entry.second_rows or ()) for unlike, n in enumerate(row)}
-        )
+        second = enumerate(entry.second_rows or ())
+        told = Counter({(s, unlike): n for s, row in second for unlike, n in enumerate(row)})
         if entry.second_rows and _differ(+told, second_row_counts(database, entry), exactly=coming or not gone):
             yield "its counts of second rows are not those of its people"
         # Where somebody was forgotten since, nobody knows any more which cells no row followed.

@@ -98,9 +98,9 @@ class RowsPart(Part):
     """How the rows of a unit follow one another, which are in a random order, with noise.
 
     ``stayed`` and ``left`` count units with two rows or more by secret and published input of the first, or by secret
-    alone: whose second row has the same published input, and whose has not. ``sizes`` counts units with 1, 2, … rows. One unit is in one
-    count of ``sizes`` and in at most one other, so that noise of this ``scale``, which is 2 / ``epsilon``, makes them
-    ``epsilon``-differentially private (nats).
+    alone: whose second row has the same published input, and whose has not. ``sizes`` counts units with 1, 2, … rows.
+    One unit is in one count of ``sizes`` and in at most one other, so that noise of this ``scale``, which is 2 /
+    ``epsilon``, makes them ``epsilon``-differentially private (nats).
     """
 
     epsilon: Positive
