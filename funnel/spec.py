@@ -383,6 +383,8 @@ class ReleaseSpec(Section):
                 "noise on frequencies leaves open how secrets follow one another within a unit: write "
                 '[frequencies] protection = "none"'
             )
+        if self.guarantee.kind in ROBUST_OVER_VERSIONS:
+            return f"{self.guarantee.canonical} is kept for one secret of a unit: name a guarantee that is not robust"
         if self.bounded_secrets == "current":
             return 'secrets = "current" bounds one secret of a unit: write [history] secrets = "all"'
         return None

@@ -186,7 +186,7 @@ def _decided_for_units(
         reserve=history.budget_fraction,
         secrets=spec.bounded_secrets,
         utility=useful,
-        expected=expected_units(register, frequencies, spec.bounded_secrets),
+        expected=expected_units(register, frequencies, spec.bounded_secrets, spec.is_robust_over_versions),
         progress=tell,
         kept=FittedRows.within(run.workspace),
     )
@@ -327,7 +327,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         fingerprint=secret.fingerprint,
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
         expected=_expected_after(followed, noted.chapter.first),
-        is_robust=found.observed.limits is not None,
+        is_robust=spec.is_robust_over_versions and frequencies.noise is not None,
         observers=found.observed.observers,
         secrets=found.observed.secrets,
     )

@@ -251,8 +251,8 @@ def _over_versions(
             "has one row and is in one version"
         )
     reason = (
-        "For observers of the records, in all versions together: bounds in a population (rlip) and for observers who "
-        "know columns (srlip) are not there for versions about the same people."
+        "For observers of the records, in all versions together: bounds in a population (rlip) keep little of some "
+        "thousand people after a few versions, and those for observers who know columns (srlip) less than this one."
     )
     notes = base.notes
     if fitted is None:

@@ -9,9 +9,11 @@ from typing import Final
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import TABLES, Moves
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 from funnel.history.changes import Changes
+from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint, freeze
 
 CHANCE: Final = 1e-3
@@ -26,8 +28,9 @@ class UnitCounts:
     ----------
     first : Joint
         Units by secret and published input of their first row, counts (c, a).
-    stayed, left : ndarray of int64, shape (c, a)
-        Those of them with two rows or more: whose second row has the same published input, and whose has not.
+    stayed, left : ndarray of int64, shape (c, a) or (c, 1)
+        Those of them with two rows or more, by secret and input of the first or by secret alone: whose second row has
+        the same published input, and whose has not.
     sizes : ndarray of int64, shape (k,)
         Units with 1, 2, … k rows.
 
@@ -44,8 +47,15 @@ class UnitCounts:
 
     def __post_init__(self) -> None:
         freeze(self, "stayed", "left", "sizes")
-        if not self.first.counts.shape == self.stayed.shape == self.left.shape or self.sizes.ndim != 1:
+        c, a = self.first.counts.shape
+        if self.stayed.shape not in ((c, a), (c, 1)) or self.stayed.shape != self.left.shape or self.sizes.ndim != 1:
             raise SpecError("the tables of the rows of units do not fit one another")
+
+    @property
+    def by_secret(self) -> UnitCounts:
+        """The same counted by secret alone: fewer counts, of more units each, under as much noise."""
+        stayed, left = (one.sum(axis=1, keepdims=True) for one in (self.stayed, self.left))
+        return UnitCounts(self.first, stayed, left, self.sizes)
 
     def with_noise(self, epsilon: float, secret: NoiseSecret | None = None) -> NoisyRows:
         """All but the counts of first rows with noise in every count, whether any unit is in it or not.
@@ -80,9 +90,9 @@ class NoisyRows:
     ----------
     epsilon : float
         Differential privacy of all of them together (nats), for one unit more or less.
-    stayed, left : ndarray of int64, shape (c, a)
-        Units with two rows or more by the secret and the published input of the first: whose second row has the same
-        published input, and whose has not. May be negative.
+    stayed, left : ndarray of int64, shape (c, a) or (c, 1)
+        Units with two rows or more by the secret and the published input of the first, or by the secret alone: whose
+        second row has the same published input, and whose has not. May be negative.
     sizes : ndarray of int64, shape (k,)
         Units with 1, 2, … k rows. May be negative.
 
@@ -124,8 +134,21 @@ class NoisyRows:
         DataError
             If there are too many units, or too many values, for whole numbers of 64 bits.
         """
-        same_secret = np.eye(len(first.secret), dtype=np.int64)
-        return Moves("a row of a unit", same_secret, self.stayed, self.left).changes(first, first)
+        return self._moves.changes(first, first)
+
+    def limits(self, beta: float) -> MoveLimits:
+        """What the true counts are between, but for a probability of beta.
+
+        Raises
+        ------
+        SpecError
+            If units are not counted by secret alone.
+        """
+        return self._moves.limits(moves_limit(self.stayed.size + self.left.size, self.scale, beta))
+
+    @property
+    def _moves(self) -> Moves:
+        return Moves("a row of a unit", np.eye(len(self.stayed), dtype=np.int64), self.stayed, self.left)
 
     @property
     def waves(self) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ from funnel.guarantees.lip import LIP
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.pml import PML
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.guarantees.rsrlip import RSRLIP
 from funnel.guarantees.srlip import SRLIP
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
@@ -34,8 +35,8 @@ from funnel.joint import FloatArray, IntArray
 TOLERANCE: Final = Fraction(1, 10**9)
 """How much further than before, relatively, a lift may be that is beyond the bound by itself."""
 
-Kept = PosteriorGuarantee | RobustRatio | SRLIP
-"""What can be kept over several versions: for the counted frequencies, for all that a sample leaves open, or for
+Kept = PosteriorGuarantee | RobustRatio | SRLIP | RSRLIP
+"""What can be kept over several versions: for the counted frequencies, or for all that a sample leaves open; and for
 observers who know some of the published columns besides."""
 
 # Quotients and products of a few numbers that are each known up to an error, the roundings of the test included.
@@ -54,12 +55,15 @@ class Allowed:
         ``λ_s <= apart λ_t`` for all s and t.
     significance : Fraction or None
         α of a robust guarantee: the bounds are then for every distribution that the samples of all versions leave open.
+    for_known : bool
+        Whether they are for observers too who know some of the published columns.
     """
 
     up: Fraction | None
     down: Fraction | None
     apart: Fraction | None
     significance: Fraction | None = None
+    for_known: bool = False
 
     def within(self, lifts: FloatArray, error: float) -> tuple[BoolArray, BoolArray]:
         """Whether lifts are within the bound for certain, and whether they are beyond it for certain.
@@ -176,7 +180,7 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
     SpecError
         If it is no bound on the posterior of the secret alone.
     """
-    if isinstance(guarantee, RobustRatio) and guarantee.over_boxes:
+    if isinstance(guarantee, RobustRatio | RSRLIP) and guarantee.over_boxes:
         return replace(allowed_by(guarantee.nominal), significance=Fraction(repr(guarantee.alpha)))
     if isinstance(guarantee, LIP):
         return Allowed(exp_below(guarantee.epsilon), exp_below(guarantee.epsilon), None)
@@ -192,10 +196,10 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
     if isinstance(guarantee, PerfectPrivacy):
         return Allowed(Fraction(1), Fraction(1), None)
     if isinstance(guarantee, SRLIP):
-        return allowed_by(bound_given(guarantee))
+        return replace(allowed_by(bound_given(guarantee)), for_known=True)
     raise SpecError(
         f"{guarantee} is no bound on the posterior of the secret alone, so it cannot be kept over several versions; "
-        "choose lip, alip, pml, ldp, perfect, srlip or attribute, or rlip, ralip, rpml or rldp over boxes"
+        "choose lip, alip, pml, ldp, perfect, srlip or attribute, or a robust one of these over boxes"
     )
 
 
@@ -205,11 +209,13 @@ def bound_given(guarantee: Kept, knows_all: bool = False) -> PosteriorGuarantee:
     Under srlip and attribute that is lip for all of them, but for one who knows all published columns under attribute:
     the odds of any two secrets are bounded then, whatever was believed before.
     """
+    guarantee = guarantee.nominal if isinstance(guarantee, RobustRatio | RSRLIP) else guarantee
     if isinstance(guarantee, Attribute) and knows_all:
         return LDP(guarantee.epsilon)
     if isinstance(guarantee, SRLIP):
         return LIP(guarantee.epsilon)
-    return guarantee.nominal if isinstance(guarantee, RobustRatio) else guarantee
+    assert isinstance(guarantee, PosteriorGuarantee)
+    return guarantee
 
 
 def require_posterior(guarantee: Guarantee) -> Kept:
@@ -225,24 +231,19 @@ def require_posterior(guarantee: Guarantee) -> Kept:
     return guarantee
 
 
-def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee:
+def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee | RobustRatio:
     """The guarantee, if it can be kept over several rows of a unit.
 
     Raises
     ------
     SpecError
-        As `allowed_by`, and if it is robust.
+        As `allowed_by`, and if it is about observers who know published columns.
     """
     kept = require_posterior(guarantee)
-    if isinstance(kept, SRLIP):
+    if isinstance(kept, SRLIP | RSRLIP):
         raise SpecError(
             f"{kept} is about observers who know some of the published columns, which rows of a unit are not bounded "
             f"for; choose {bound_given(kept)}"
-        )
-    if isinstance(kept, RobustRatio):
-        raise SpecError(
-            f"{kept} is about a population, and how rows of a unit follow one another has no limits that hold there; "
-            f"choose {kept.nominal}"
         )
     return kept
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.robust_guarantee import RobustRatio
-from funnel.history.allowed import require_posterior
+from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.exact_distribution import moved_on, published
@@ -63,7 +63,7 @@ class History:
     guarantee : Guarantee
         Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.PML`, `funnel.LDP` or
         `funnel.PerfectPrivacy`; or `funnel.RLIP`, `funnel.RALIP`, `funnel.RPML` or `funnel.RLDP` over boxes, for the
-        population that the people of all versions are a sample of.
+        population that the people, or the units, of all versions are a sample of.
     budget_fraction : float
         In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
         people be moved beyond the bound when frequencies change.
@@ -122,7 +122,7 @@ class History:
         self.observers = None if observers is None else checked_observers(observers)
         if secrets not in (None, "all", "current"):
             raise SpecError(f'secrets are "all", of every version, or "current", and not {secrets!r}')
-        is_robust = isinstance(self.guarantee, RobustRatio)
+        is_robust = allowed_by(self.guarantee).significance is not None
         if is_robust and secrets == "all":
             raise SpecError(
                 f"{self.guarantee} cannot be proven yet for the secrets of earlier versions, under all that a sample "
@@ -169,9 +169,9 @@ class History:
         unit : sequence of str, optional
             Columns that say whose a row is, where people have several rows: the bound is then one on all rows of a
             unit, for the secret of each of them (METHOD section 13: members of a household, visits with their own
-            diagnosis), and people are known again by these columns. ``key`` then tells the rows of a unit apart; it
-            only makes their order, which is random, the same again with the same ``secret_bytes``. See
-            `funnel.history.waves.follow_waves`.
+            diagnosis), or, under a robust guarantee, for the one secret that they share; and people are known again by
+            these columns. ``key`` then tells the rows of a unit apart; it only makes their order, which is random, the
+            same again with the same ``secret_bytes``. See `funnel.history.waves.follow_waves`.
         progress : Progress
 
         Returns
@@ -213,6 +213,8 @@ class History:
             row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
             of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
+            if isinstance(self.guarantee, RobustRatio):
+                refused = f"{self.guarantee} is kept for one of a unit: choose {self.guarantee.nominal}"
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
         people, numbers = self._people.find(rows.take(first), whose)

@@ -21,6 +21,7 @@ from funnel.history.distributions import distributions_before
 from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.library import balanced
+from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
@@ -48,12 +49,15 @@ class ExpectedUnits:
         The law of the change from a row of a unit to the next.
     waves : sequence of int
         About how many units have a first row, a second one, …: falling, and one number at least, above zero.
+    limits : MoveLimits, optional
+        What is open of how second rows follow first ones, where the bound is to hold for all of that.
     """
 
     who: Attending
     observed: Observed
     within: Changes
     waves: Sequence[int]
+    limits: MoveLimits | None = None
 
     @property
     def first(self) -> Joint:
@@ -124,12 +128,14 @@ class _ExpectedRows:
 
     def _predicted(self, past: Past, since: Mapping[int, Changes], row: int) -> Step:
         """The step for the units that are expected, and what becomes of them."""
-        who, law, waves, secrets = self._who, self._units.first, self._units.waves, self._observed.secrets
+        units, who, secrets = self._units, self._who, self._observed.secrets
+        law, waves = units.first, units.waves
         # In the first wave those whose history nobody knows are in the effective channel.
         share = 0.0
         if row > 1:
-            of_wave = expected_people(past, replace(who, others=0.0), law, since, secrets=secrets)
-            self._observed = replace(of_wave, row=row)
+            limits = None if units.limits is None else {len(past) - 1: units.limits}
+            of_wave = expected_people(past, replace(who, others=0.0), law, since, limits, secrets)
+            self._observed = replace(of_wave, row=row, of_units=True)
             share = who.others / (float(who.people.sum()) + who.others)
         step = self._asked.step(past, self._observed, part_of(self._work, waves[row - 1], sum(waves[row:])))
         self._shares.append(share)
@@ -177,6 +183,7 @@ def _those_there(law: Joint, since: Mapping[int, Changes], wave: Wave) -> Observ
         np.bincount(gone, minlength=a),
         totals=_adding_up(law, np.bincount(pairs % a, records, a).astype(np.int64)),
         row=wave.row,
+        of_units=True,
     )
 
 

@@ -11,6 +11,7 @@ from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.known_columns import Given, known_values
 from funnel.guarantees.reading import reads_secret
+from funnel.guarantees.rsrlip import RSRLIP
 from funnel.guarantees.srlip import SRLIP
 from funnel.history.allowed import Allowed, Kept, allowed_by, bound_given, lifts_of, require_posterior
 from funnel.history.changes import Changes
@@ -192,7 +193,7 @@ def _known(guarantee: Kept, joint: Joint) -> Iterator[tuple[Given, BoolArray | N
     Also of all columns: an answer tells nothing more of a secret then, but those of other versions do.
     """
     for given, inside in known_values(joint, every=True):
-        if not given or isinstance(guarantee, SRLIP):
+        if not given or isinstance(guarantee, SRLIP | RSRLIP):
             yield given, inside if given else None
 
 

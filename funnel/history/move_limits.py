@@ -47,6 +47,12 @@ class MoveLimits:
         secrets, stayed, left = counted_moves(changes, earlier, joint)
         return cls(*(np.stack([one, one]) for one in (secrets, stayed.sum(axis=1), left.sum(axis=1))))
 
+    @classmethod
+    def of_rows(cls, stayed: IntArray, left: IntArray) -> MoveLimits:
+        """Of exact counts (c, a) from first rows of units to second ones: the secret stays."""
+        stay, leave = stayed.sum(axis=1), left.sum(axis=1)
+        return cls(*(np.stack([one, one]) for one in (np.diag(stay + leave), stay, leave)))
+
     def hold(self, secrets: IntArray, stayed: IntArray, left: IntArray) -> bool:
         """Whether true tables are within these limits."""
         pairs = ((self.secrets, secrets), (self.stayed, stayed), (self.left, left))

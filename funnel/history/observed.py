@@ -62,11 +62,14 @@ class Observed:
     row : int
         Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
         those from a row to the next.
+    of_units : bool
+        Whether people may have several rows in the version.
     members : Members, optional
         Where rows of a unit have secrets of their own, all of which are bounded.
     limits : mapping of int to MoveLimits, optional
-        What noise leaves open of the moves since earlier versions, by ordinal. With these the bound is kept under every
-        set of tables within them and within the bounds of all counts; without, under the published ones.
+        What noise leaves open of the moves since earlier versions, or from first rows of units to second ones, by
+        ordinal; and exact counts where it leaves nothing open. With these the bound is kept under every set of tables
+        within them and within the bounds of all counts; without, under the published ones.
     by_class : mapping of int to Changes, optional
         The same changes over cells of secret and (class, input), as `funnel.history.mover_stayer` has them; where they
         were counted.
@@ -91,6 +94,7 @@ class Observed:
     totals: Joint | None = None
     weight: float = 1.0
     row: int = 1
+    of_units: bool = False
     members: Members | None = None
     limits: Mapping[int, MoveLimits] | None = None
     by_class: Mapping[int, Changes] | None = None
@@ -158,7 +162,9 @@ class Observed:
         by_class: Mapping[int, Changes] | None = None,
         observers: tuple[str, ...] = ("transitions",),
         secrets: Secrets = "all",
+        of_units: bool = False,
         members: Members | None = None,
+        limits: Mapping[int, MoveLimits] | None = None,
     ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
@@ -173,5 +179,7 @@ class Observed:
             by_class=by_class,
             observers=observers,
             secrets=secrets,
+            of_units=of_units,
             members=members,
+            limits=limits,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -17,7 +17,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import count_box
-from funnel.guarantees.distribution_box import limit_number, limits_of
+from funnel.guarantees.distribution_box import DistributionBox, limit_number, limits_of
 from funnel.history.move_limits import MoveLimits
 from funnel.joint import FloatArray, IntArray, Joint
 
@@ -76,7 +76,14 @@ def shares_under_noise(joint: Joint, limits: MoveLimits | None) -> OpenShares:
     return OpenShares(cells, totals, inputs, *_of_people(limits, totals, _quotients))
 
 
-def shares_in_population(joint: Joint, limits: MoveLimits | None, version: int, alpha: Fraction) -> OpenShares:
+def shares_in_population(
+    joint: Joint,
+    limits: MoveLimits | None,
+    version: int,
+    alpha: Fraction,
+    of_units: bool = False,
+    box: DistributionBox | None = None,
+) -> OpenShares:
     """What the people of a version leave open of a population: simultaneous limits of Clopper and Pearson.
 
     Every share is one among so many people, so it has limits that miss it with a small probability, whatever it is.
@@ -90,20 +97,38 @@ def shares_in_population(joint: Joint, limits: MoveLimits | None, version: int, 
         Its place among all versions of a register, from 1.
     alpha : Fraction
         Of all versions together.
+    of_units : bool
+        Whether people may have several rows in it: how these follow one another then has a part of alpha too.
+    box : DistributionBox, optional
+        Of its counts, where others are told at the same significance; by default that is all for this one.
     """
-    box = count_box(joint)
-    found = limits_of(box, significance_of_counts(version, alpha) / limit_number(box))
+    counts = count_box(joint)
+    found = limits_of(counts, significance_of_counts(version, alpha) / limit_number(counts)) if box is None else box
     inputs = np.stack([found.lower, found.upper]) / UNIT
     prior = np.stack([found.prior_lower, found.prior_upper]) / UNIT
     if limits is None:
         return OpenShares(prior[:, :, None] * inputs, prior, inputs, *_of_people(None, prior, _quotients))
     number = 2 * (limits.secrets[0].size + len(limits.stayed[0]) + limits.secrets.shape[2])
-    tail = significance_of_changes(version, alpha) / number
-
-    def sampled(lower: FloatArray, upper: FloatArray) -> FloatArray:
-        return _sampled(lower.astype(np.int64), upper.astype(np.int64), tail)
-
+    sampled = _asking(significance_of_changes(version, alpha, of_units) / number)
     return OpenShares(prior[:, :, None] * inputs, prior, inputs, *_of_people(limits, prior, sampled))
+
+
+def shares_of_rows(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> OpenShares:
+    """The same from a row of a unit to the next, whose secret is the same: how many keep their published input is open.
+
+    Parameters
+    ----------
+    first : Joint
+        Published counts of the first rows of units: whoever does not keep an input has that of a first row.
+    limits : MoveLimits
+        From first rows to second ones, of which every unit has one at most.
+    version, alpha
+        As of `shares_in_population`.
+    """
+    begun = shares_in_population(first, None, version, alpha)
+    ask = _asking(significance_of_changes(version, alpha, of_units=True) / (2 * len(limits.stayed[0])))
+    same = np.eye(len(first.secret))
+    return replace(begun, secrets=np.stack([same, same]), stays=_staying(limits, ask))
 
 
 def significance_of_counts(version: int, alpha: Fraction) -> Fraction:
@@ -111,9 +136,12 @@ def significance_of_counts(version: int, alpha: Fraction) -> Fraction:
     return alpha / (2 * version * (version + 1))
 
 
-def significance_of_changes(version: int, alpha: Fraction) -> Fraction:
-    """The same of the changes since one of the versions before it, which have the other half in equal parts."""
-    return alpha / (2 * version * (version + 1) * (version - 1))
+def significance_of_changes(version: int, alpha: Fraction, of_units: bool = False) -> Fraction:
+    """The same of the changes since one of the versions before it, which have the other half in equal parts.
+
+    Of units, so have the changes from a row to the next.
+    """
+    return alpha / (2 * version * (version + 1) * (version - 1 + of_units))
 
 
 def float_below(number: Fraction) -> float:
@@ -133,9 +161,18 @@ def _of_people(limits: MoveLimits | None, totals: FloatArray, ask: Ask) -> tuple
         return _quotients(*totals), np.empty((2, 0, totals.shape[1])), np.empty((2, 0))
     least, most = limits.secrets.astype(np.float64)
     secrets = np.stack([ask(low, high) for low, high in zip(least, most, strict=True)], axis=1)
+    return ask(least.sum(axis=0), most.sum(axis=0)), secrets, _staying(limits, ask)
+
+
+def _staying(limits: MoveLimits, ask: Ask) -> FloatArray:
+    """Limits (2, c_v) of the share of those with a secret who keep their published input."""
     pairs = np.stack([limits.stayed, limits.left], axis=2).astype(np.float64)
-    stays = np.stack([ask(low, high)[:, 0] for low, high in zip(*pairs, strict=True)], axis=1)
-    return ask(least.sum(axis=0), most.sum(axis=0)), secrets, stays
+    return np.stack([ask(low, high)[:, 0] for low, high in zip(*pairs, strict=True)], axis=1)
+
+
+def _asking(tail: Fraction) -> Ask:
+    """Limits of Clopper and Pearson, each side of which misses with this probability."""
+    return lambda lower, upper: _sampled(lower.astype(np.int64), upper.astype(np.int64), tail)
 
 
 def _sampled(lower: IntArray, upper: IntArray, tail: Fraction) -> FloatArray:

@@ -41,8 +41,11 @@ class Chapter:
         Of the nodes ``first``, ``first + 1``, …: the history before it, and what was published. Distinct pairs.
     row : int
         1; from 2 on, the version is the one before it, and this is about the second, third, … row of its units.
+    of_units : bool
+        Whether people may have several rows in the version.
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since earlier versions, by ordinal, where the bound holds for all of that.
+        Of rows of units, from first rows to second ones; these are exact where there is no noise.
     by_class : mapping of int to Changes, optional
         Changes over cells of secret and (class, input), as `funnel.history.mover_stayer` has them; where they were
         counted.
@@ -60,6 +63,7 @@ class Chapter:
     parents: IntArray
     outputs: IntArray
     row: int = 1
+    of_units: bool = False
     limits: Mapping[int, MoveLimits] | None = None
     by_class: Mapping[int, Changes] | None = None
 

@@ -14,6 +14,8 @@ forgotten in between, so limits are wide where there are few people, and never t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,6 +78,25 @@ class Told:
     most_law: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What an observer may know of a person in the version that comes.
+
+    Attributes
+    ----------
+    inside : ndarray of bool, shape (a,)
+        That the input is one of these.
+    prior : ndarray, shape (2, c)
+        Limits of how common secrets are among people with one.
+    counted : ndarray, shape (c,)
+        The same by published counts.
+    """
+
+    inside: BoolArray
+    prior: FloatArray
+    counted: IntArray
+
+
 class PossibleStep:
     """How people go from an earlier version to one, under every set of tables; or who is new in it.
 
@@ -92,6 +113,8 @@ class PossibleStep:
     ----------
     prior : ndarray, shape (2, c)
         Limits of how common secrets are, among the people in both.
+    known : tuple of Known
+        What observers may know besides.
 
     Raises
     ------
@@ -100,6 +123,7 @@ class PossibleStep:
     """
 
     prior: FloatArray
+    known: tuple[Known, ...] = ()
 
     def __init__(self, joint: Joint, shares: OpenShares, earlier: Joint | None = None) -> None:
         if max(joint.counts.shape[1], 1 if earlier is None else earlier.counts.shape[1]) > _MOST_CELLS:
@@ -116,6 +140,18 @@ class PossibleStep:
         self.into = same_inputs(earlier.inputs, joint.inputs)
         self.same = self.into >= 0
         self.secrets, self.stays = shares.secrets, shares.stays
+
+    def for_known(self, known: Sequence[Known]) -> PossibleStep:
+        """The same with what observers may know besides."""
+        found = copy(self)
+        found.known = tuple(known)
+        return found
+
+    def with_prior(self, prior: FloatArray) -> PossibleStep:
+        """The same for people among whom secrets are as common as other limits (2, c) say."""
+        found = copy(self)
+        found.prior = prior
+        return found
 
     def told(self, reach: Reach | None, rows: FloatArray) -> Told:
         """Limits for rows (n, a) of histories of the earlier version, one each; of new people without one."""

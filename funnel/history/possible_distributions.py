@@ -9,13 +9,24 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.guarantees.binomial_limits import UNIT
+from funnel.guarantees.by_event import LIPOver
+from funnel.guarantees.distribution_box import DistributionBox
+from funnel.guarantees.known_columns import Event
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.guarantees.rsrlip import RSRLIP
 from funnel.history.allowed import Allowed, Kept
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
-from funnel.history.open_shares import float_below, shares_in_population, shares_under_noise, significance_of_counts
+from funnel.history.open_shares import (
+    float_below,
+    shares_in_population,
+    shares_of_rows,
+    shares_under_noise,
+    significance_of_counts,
+)
 from funnel.history.past import Chapter, Past
-from funnel.history.possible import PossibleStep, Reach
+from funnel.history.possible import Known, PossibleStep, Reach
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
 
@@ -34,17 +45,39 @@ class DistributionSet:
     alpha : Fraction, optional
         Of a bound in the population that all versions are samples of, for all of them together; by default the bound is
         for the people there are.
+    row : int
+        Which row of its unit the version that comes is about; from 2 on, limits are from the row before.
+    of_units : bool
+        Whether people may have several rows in it.
+    for_known : bool
+        Whether the bound is for observers too who know some of the published columns. Their limits of a version share
+        what it has of alpha for its counts (`funnel.RSRLIP`).
     """
 
     def __init__(
-        self, past: Past, joint: Joint, limits: Mapping[int, MoveLimits], alpha: Fraction | None = None
+        self,
+        past: Past,
+        joint: Joint,
+        limits: Mapping[int, MoveLimits],
+        alpha: Fraction | None = None,
+        row: int = 1,
+        of_units: bool = False,
+        for_known: bool = False,
     ) -> None:
-        self._past, self._alpha = past, alpha
+        self._past, self._alpha, self._row, self._for_known = past, alpha, row, for_known
         self._known: dict[int, Reach] = {}
-        self._steps = {-1: self._step(len(past), joint, None)}
-        for v, one in limits.items():
-            self._steps[v] = self._step(len(past), joint, one, past.chapters[v].joint)
         self._earlier: dict[tuple[int, int], PossibleStep] = {}
+        # By the version that units came from: whatever row it is, secrets are as common as among these.
+        self._steps: dict[int, PossibleStep] = {}
+        self._number = self._versions(len(past)) + (row == 1)
+        self._next_row: PossibleStep | None = None
+        if row > 1:
+            self._next_row = self._between_rows(len(past) - 1, limits[len(past) - 1])
+            return
+        known = self._known_in(joint)
+        self._steps[-1] = self._step(self._number, joint, None, of_units).for_known(known)
+        for v, one in limits.items():
+            self._steps[v] = self._step(self._number, joint, one, of_units, past.chapters[v].joint).for_known(known)
 
     @classmethod
     def of(cls, past: Past, observed: Observed, allowed: Allowed) -> DistributionSet | None:
@@ -52,36 +85,82 @@ class DistributionSet:
         limits = observed.limits
         if limits is None and allowed.significance is None:
             return None
+        if limits is None and observed.of_units:
+            raise SpecError("how the rows of units follow one another has no limits; count first and second rows")
         if limits is None:
             limits = {
                 v: MoveLimits.exactly(one, past.chapters[v].joint, observed.joint)
                 for v, one in observed.changes.items()
             }
-        return cls(past, observed.joint, limits, allowed.significance)
+        return cls(past, observed.joint, limits, allowed.significance, observed.row, observed.of_units, allowed.for_known)
 
     def for_new_people(self, guarantee: Kept) -> Kept:
         """A guarantee as it is decided for people without a history: at the significance of the counts."""
-        if self._alpha is None or not isinstance(guarantee, RobustRatio):
+        if self._alpha is None or not isinstance(guarantee, RobustRatio | RSRLIP):
             return guarantee
-        return replace(guarantee, alpha=float_below(significance_of_counts(len(self._past) + 1, self._alpha)))
+        return replace(guarantee, alpha=float_below(significance_of_counts(self._number, self._alpha)))
+
+    def _parts(self, joint: Joint, number: int) -> list[tuple[Event, DistributionBox]]:
+        """What observers may know in a version, first nothing, and the limits of each; none where they know nothing."""
+        if not self._for_known or self._alpha is None:
+            return []
+        alpha = float_below(significance_of_counts(number, self._alpha))
+        return [(event, part.held) for event, part in RSRLIP(0.0, alpha).parts(joint) if isinstance(part, LIPOver)]
+
+    def _known_in(self, joint: Joint) -> list[Known]:
+        """What observers may know of the version that comes."""
+        return [
+            Known(event.inside, np.stack([box.prior_lower, box.prior_upper]) / UNIT, event.joint.counts.sum(axis=1))
+            for event, box in self._parts(joint, self._number)[1:]
+        ]
+
+    def _versions(self, chapters: int) -> int:
+        """How many versions so many chapters are: all rows of a unit are of one."""
+        return sum(chapter.row == 1 for chapter in self._past.chapters[:chapters])
 
     def _step(
-        self, version: int, joint: Joint, limits: MoveLimits | None, earlier: Joint | None = None
+        self,
+        number: int,
+        joint: Joint,
+        limits: MoveLimits | None,
+        of_units: bool,
+        earlier: Joint | None = None,
     ) -> PossibleStep:
         if self._alpha is None:
             return PossibleStep(joint, shares_under_noise(joint, limits), earlier)
-        return PossibleStep(joint, shares_in_population(joint, limits, version + 1, self._alpha), earlier)
+        box = next((box for _, box in self._parts(joint, number)), None)
+        return PossibleStep(joint, shares_in_population(joint, limits, number, self._alpha, of_units, box), earlier)
+
+    def _between_rows(self, last: int, limits: MoveLimits) -> PossibleStep:
+        """From the row of a chapter to the next one of its units; secrets as common as among units that are new."""
+        if self._alpha is None:
+            raise SpecError("rows of a unit are bounded for a population, and not yet for all that noise alone leaves")
+        first = self._past.chapters[self._head(last)].joint
+        return PossibleStep(first, shares_of_rows(first, limits, self._versions(last + 1), self._alpha), first)
+
+    def _head(self, chapter: int) -> int:
+        """The chapter of the first rows of a version, by any of its chapters."""
+        return chapter - self._past.chapters[chapter].row + 1
 
     def steps_of(self, nodes: IntArray) -> tuple[IntArray, dict[int, PossibleStep]]:
-        """The last version of each history, -1 of new people, and the step from each of these."""
-        versions = self._past.versions_of(nodes)
-        missing = set(np.unique(versions).tolist()) - set(self._steps)
-        if missing:
-            raise SpecError("limits of the moves since some versions are missing")
+        """The version that each history came from, -1 of new people, and the step for those of each of these."""
+        if self._next_row is None:
+            versions = self._past.versions_of(nodes)
+        else:
+            versions = self._past.versions_of(self._past.before_rows(nodes, self._row - 1))
+        for v in np.unique(versions).tolist():
+            if v in self._steps:
+                continue
+            if self._next_row is None:
+                raise SpecError("limits of the moves since some versions are missing")
+            begun = self._between(v, self._head(len(self._past) - 1))
+            # Of all units these are limits of shares that add up to one.
+            self._steps[v] = self._next_row.with_prior(begun.totals if begun.is_first else begun.prior)
         return versions, self._steps
 
-    def reach(self, nodes: IntArray, version: int) -> Reach | None:
-        """Limits of histories whose last version is this one, after it; None of new people."""
+    def reach(self, nodes: IntArray) -> Reach | None:
+        """Limits of histories that all end with the same version, after it; None of new people."""
+        version = int(self._past.versions_of(nodes[:1])[0])
         if version < 0:
             return None
         return self._after(version).at(nodes - self._past.chapters[version].first)
@@ -98,7 +177,7 @@ class DistributionSet:
             for v in np.unique(before).tolist():
                 here = np.flatnonzero(before == v)
                 step = self._between(v, version)
-                parts.append((here, step.after(self.reach(chapter.parents[here], v), rows[here])))
+                parts.append((here, step.after(self.reach(chapter.parents[here]), rows[here])))
             order = np.argsort(np.concatenate([here for here, _ in parts]), kind="stable")
             self._known[version] = Reach(
                 *(
@@ -110,12 +189,15 @@ class DistributionSet:
 
     def _between(self, v: int, t: int) -> PossibleStep:
         if (v, t) not in self._earlier:
-            chapter = self._past.chapters[t]
+            chapter, number = self._past.chapters[t], self._versions(t + 1)
             if v < 0:
-                self._earlier[v, t] = self._step(t, chapter.joint, None)
+                self._earlier[v, t] = self._step(number, chapter.joint, None, chapter.of_units)
+            elif chapter.row > 1:
+                self._earlier[v, t] = self._between_rows(v, self._limits(chapter, v, chapter.joint))
             else:
                 earlier = self._past.chapters[v].joint
-                self._earlier[v, t] = self._step(t, chapter.joint, self._limits(chapter, v, earlier), earlier)
+                limits = self._limits(chapter, v, earlier)
+                self._earlier[v, t] = self._step(number, chapter.joint, limits, chapter.of_units, earlier)
         return self._earlier[v, t]
 
     def _limits(self, chapter: Chapter, v: int, earlier: Joint) -> MoveLimits:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from funnel.history.allowed import Allowed, allowed_by
+from funnel.history.allowed import Kept, allowed_by
+from funnel.history.beliefs import Beliefs, cone_over
 from funnel.history.conditions import binding_rows
 from funnel.history.history_status import Standing
-from funnel.history.possible import Told
+from funnel.history.possible import PossibleStep, Told
 from funnel.history.possible_distributions import DistributionSet
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.step import Step
@@ -36,6 +38,9 @@ _SURE: Final = 1e-9
 _LEVELS: Final = 7
 
 
+_Decided = tuple[IntArray, PossibleStep, list[Told], Worst]
+
+
 class PossibleSearch:
     """`RowSearch` for histories whose bound has to hold under every set of tables.
 
@@ -45,10 +50,8 @@ class PossibleSearch:
         h histories, with what noise leaves open of them.
     possible : DistributionSet
     masses : ndarray, shape (h, a)
-    inner : Allowed
+    inner : Kept
         The bound at the budget to be kept.
-    cones : sequence of ndarrays, each (k, c)
-        The same for the published law, by the prior of a history.
     target : ndarray, shape (b, a)
         What is aimed at.
     """
@@ -58,17 +61,21 @@ class PossibleSearch:
         standing: Standing,
         possible: DistributionSet,
         masses: FloatArray,
-        inner: Allowed,
-        cones: list[FloatArray],
+        inner: Kept,
         target: FloatArray,
     ) -> None:
-        self._standing, self._possible, self._inner, self._masses = standing, possible, inner, masses
+        self._standing, self._possible, self._inner, self._masses = standing, possible, allowed_by(inner), masses
         self._shape = standing.joint.counts.shape
-        self._cones = [binding_rows(cone) for cone in cones]
+        # What is asked for by published counts alone; each belief of these is a condition beside those for worst laws.
+        self._counted = Beliefs.of(standing, inner)
+        # By what is known besides: half-spaces for the laws that are worst, by the prior of a history.
+        known = next(iter(possible.steps_of(standing.nodes[:1])[1].values())).known
+        priors = [standing.priors, *((one.counted,) * len(standing.priors) for one in known)]
+        self._cones = [[binding_rows(cone_over(inner, prior)) for prior in of_known] for of_known in priors]
         every = np.arange(len(standing.nodes))
         inside = np.zeros(len(every), dtype=bool)
         rooms: dict[int, FloatArray] = {}
-        for here, _, found in self._decided(every, np.ones((1, self._shape[1]))):
+        for here, _, _, found in self._decided(every, np.ones((1, self._shape[1]))):
             inside[here] = (found.above < found.below)[:, 1:].all(axis=1)
             rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
         # Nothing can be said where the history alone may be outside the bound.
@@ -77,8 +84,7 @@ class PossibleSearch:
         self._room = np.ones((len(self.open), conditions))
         for place, h in enumerate(self.open.tolist()):
             self._room[place, 1 : len(rooms[h])] = rooms[h][1:]
-        everybody = [one.laws.values for one in standing.everybody]
-        self._laws = [[of_one[h] for of_one in everybody] for h in range(len(every))]
+        self._laws: list[list[list[FloatArray]]] = [[[] for _ in self._cones] for _ in range(len(every))]
         self._rounds = 0
         self._search: RowSearch | None = None
         mixed = 0.5 * (target + (target @ standing.joint.p_input)[:, None])
@@ -117,24 +123,29 @@ class PossibleSearch:
 
     def _begun(self) -> RowSearch:
         """The programme with all laws that are known now: those of a history one above the other."""
-        c, a = self._shape
-        most = max(len(self._laws[h]) for h in self.open)
-        stacked = np.empty((len(self.open), most, c, a))
-        for place, h in enumerate(self.open.tolist()):
-            laws = np.array(self._laws[h])
-            stacked[place, : len(laws)], stacked[place, len(laws) :] = laws, laws[0]
+        (c, a), laws = self._shape, [self._laws[h] for h in self.open.tolist()]
+        slots = [known for known in range(len(self._cones)) for _ in range(max(len(own[known]) for own in laws))]
+        counted = self._counted.laws[self.open]
+        worst = np.zeros((len(self.open), len(slots), c, a))
+        for place, own in enumerate(laws):
+            for slot, known in enumerate(slots):
+                # A history with fewer of these has one of them several times, or none, which asks for nothing.
+                if own[known]:
+                    worst[place, slot] = own[known][(slot - slots.index(known)) % len(own[known])]
         # Each law is one up to a factor.
-        stacked /= np.maximum(stacked.sum(axis=(2, 3), keepdims=True), 1e-300) * most
-        cones: list[FloatArray] = [np.asarray(np.kron(np.eye(most), cone), dtype=np.float64) for cone in self._cones]
-        self._search = RowSearch(
-            stacked.reshape(len(self.open), most * c, a),
-            self._masses[self.open],
-            self._standing.prior_of[self.open],
-            cones,
-        )
+        size = counted.shape[1] // c + len(slots)
+        worst /= np.maximum(worst.sum(axis=(2, 3), keepdims=True), 1e-300) * size
+        stacked = np.concatenate([counted / size, worst.reshape(len(self.open), len(slots) * c, a)], axis=1)
+        kinds = np.stack([self._counted.cone_of[self.open], self._standing.prior_of[self.open]], axis=1)
+        distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
+        cones: list[FloatArray] = [
+            block_diag(self._counted.cones[of_counted], *(self._cones[known][prior] for known in slots))
+            for of_counted, prior in distinct.tolist()
+        ]
+        self._search = RowSearch(stacked, self._masses[self.open], cone_of.reshape(-1), cones)
         return self._search
 
-    def _decided(self, histories: IntArray, rows: FloatArray) -> list[tuple[IntArray, Told, Worst]]:
+    def _decided(self, histories: IntArray, rows: FloatArray) -> list[_Decided]:
         """Rows (m, b, a) of some histories, or (b, a) of all of them: by last version which these are, and how far."""
         nodes = self._standing.nodes[histories]
         versions, steps = self._possible.steps_of(nodes)
@@ -142,28 +153,29 @@ class PossibleSearch:
         parts = []
         for v in np.unique(versions).tolist():
             here = np.flatnonzero(versions == v)
-            parts.append((here, *told_of(self._possible, steps[v], v, nodes[here], rows[here], self._inner)))
+            told, found = told_of(self._possible, steps[v], nodes[here], rows[here], self._inner)
+            parts.append((here, steps[v], told, found))
         return parts
 
     def _add(self, rows: FloatArray, least: float) -> int:
         """Take the worst laws of rows (m, b, a) of all open histories, where they are beyond the bound by so much."""
         added, b = 0, rows.shape[1]
-        for here, told, found in self._decided(self.open, rows):
+        for here, step, told, found in self._decided(self.open, rows):
             ratios = found.ratios.reshape(len(here), -1)
             order = np.argsort(-ratios, axis=1, kind="stable")[:, :_MORE]
             for local, places in enumerate(order.tolist()):
                 laws = self._laws[int(self.open[here[local]])]
                 for place in places:
                     y, k = divmod(place, len(found.which))
-                    if ratios[local, place] > least and len(laws) < _MOST:
-                        laws.append(worst_distribution(told, local * b + y, found.which[k]))
+                    if ratios[local, place] > least and sum(map(len, laws)) < _MOST:
+                        laws[int(found.known[k])].append(worst_distribution(step, told, found, local * b + y, k))
                         added += 1
         return added
 
     def _mended(self, library: FloatArray, assigned: IntArray) -> tuple[FloatArray, IntArray]:
         """Channels with what histories need of a constant row, and which of them each history has."""
         needs = np.zeros((len(self.open), library.shape[1]))
-        for here, _, found in self._decided(self.open, library[assigned]):
+        for here, _, _, found in self._decided(self.open, library[assigned]):
             beyond = (found.above * (1 + _SURE) - found.below).reshape(len(here), library.shape[1], -1)
             needed = np.maximum(beyond, 0.0) / self._room[here][:, None, : beyond.shape[2]]
             needs[here] = needed.max(axis=2)
@@ -188,9 +200,10 @@ def share_that_is_open(step: Step) -> float | None:
 
     None where the bound is kept under the published tables alone.
     """
-    observed = step.observed
-    allowed = allowed_by(step.guarantee)
-    possible = DistributionSet.of(step.past, observed, allowed)
+    # Of units it is that before their first row.
+    opening = step.opening
+    observed, allowed = opening.observed, allowed_by(step.guarantee)
+    possible = DistributionSet.of(opening.past, observed, allowed)
     if possible is None:
         return None
     nodes, places = np.unique(observed.nodes, return_inverse=True)
@@ -201,6 +214,6 @@ def share_that_is_open(step: Step) -> float | None:
     for v in np.unique(versions[versions >= 0]).tolist():
         here = np.flatnonzero(versions == v)
         rows = np.broadcast_to(ones, (len(here), *ones.shape))
-        _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
+        _, found = told_of(possible, steps[v], nodes[here], rows, allowed)
         outside += float(people[here][~found.holds].sum())
     return min(1.0, outside / float(observed.records.sum()))

@@ -300,12 +300,12 @@ def _kept(
     versions, steps = possible.steps_of(nodes)
     for v in np.unique(versions[~unchanged]).tolist():
         here = np.flatnonzero((versions == v) & ~unchanged)
-        if v < 0:
+        if steps[v].is_first:
             for one in here.tolist():
                 kept[one] = _kept_of_new(standing, possible.for_new_people(standing.guarantee), library[channels[one]])
             continue
         rows = np.ldexp(library[channels[here]].astype(np.float64), -WORD_BITS)
-        _, found = told_of(possible, steps[v], v, nodes[here], rows, standing.allowed)
+        _, found = told_of(possible, steps[v], nodes[here], rows, standing.allowed)
         kept[here] = found.holds.reshape(len(here), -1)
     return kept
 

@@ -12,7 +12,7 @@ import numpy as np
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.history.aim import Aim
-from funnel.history.allowed import Kept, allowed_by
+from funnel.history.allowed import Kept
 from funnel.history.beliefs import Beliefs, cone_over
 from funnel.history.history_status import Standing
 from funnel.history.kept_rows import FoundRows, KeptRows
@@ -125,8 +125,7 @@ class RowChoice:
             beliefs = Beliefs.of(standing, inner)
             search = RowSearch(beliefs.laws, masses, beliefs.cone_of, beliefs.cones, beliefs.sizes)
         else:
-            cones = [cone_over(inner, prior) for prior in standing.priors]
-            search = PossibleSearch(standing, standing.possible, masses, allowed_by(inner), cones, target.matrix)
+            search = PossibleSearch(standing, standing.possible, masses, inner, target.matrix)
         limited, begun = math.isfinite(budget.remaining), budget.remaining
 
         def solve(gains: FloatArray) -> Rows | None:

@@ -239,6 +239,7 @@ class Step:
             np.asarray(parents, dtype=np.int64),
             np.asarray(outputs, dtype=np.int64),
             self.observed.row,
+            self.observed.of_units,
             self.observed.limits,
             self.observed.by_class,
         )

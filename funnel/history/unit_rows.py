@@ -138,6 +138,35 @@ def row_changes(rows: UnitRows, cells: IntArray, first: Joint) -> Changes:
     return Changes(before[order], after[order], records[order])
 
 
+def second_rows(rows: UnitRows, cells: IntArray, first: Joint) -> tuple[IntArray, IntArray]:
+    """Units with two rows or more, by the secret and input of the first: whose second one has the same, and whose not.
+
+    A unit is counted once, however many rows it has.
+
+    Parameters
+    ----------
+    rows : UnitRows
+        Any units may be missing.
+    cells : ndarray of int64, shape (rows,)
+    first : Joint
+        Whose alphabets count.
+
+    Returns
+    -------
+    two ndarrays of int64, each (c, a)
+    """
+    begun = np.zeros(int(rows.units.max(initial=0)) + 1, dtype=np.int64)
+    begun[rows.units[rows.at(1)]] = cells[rows.at(1)]
+    second, a = rows.at(2), len(first.inputs)
+    before, after = begun[rows.units[second]], cells[second]
+    same = before % a == after % a
+    stayed, left = (
+        np.bincount(some, minlength=first.counts.size).reshape(first.counts.shape)
+        for some in (before[same], before[~same])
+    )
+    return stayed, left
+
+
 def counted_cells(cells: IntArray, like: Joint) -> Joint:
     """The joint law of some rows, over the alphabets of another one."""
     counts = np.bincount(cells, minlength=like.counts.size).reshape(like.counts.shape)

@@ -16,17 +16,18 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.allowed import Kept, require_for_rows
+from funnel.history.allowed import Kept, allowed_by, require_for_rows
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
 from funnel.history.kept_rows import KeptRows
+from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
-from funnel.history.unit_rows import UnitRows, counted_cells, row_changes
+from funnel.history.unit_rows import UnitRows, counted_cells, row_changes, second_rows
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
 from funnel.measures.utilities import INFORMATION, Utility
@@ -300,6 +301,9 @@ class _CountedRows:
         of_known = UnitRows(rows.units[known], rows.places[known])
         first = counted_cells(asked.cells[rows.at(1)], asked.joint)
         self._within = row_changes(of_known, asked.cells[known], first) if rows.deepest > 1 else None
+        self._second: MoveLimits | None = None
+        if allowed_by(declared).significance is not None and self._within is not None:
+            self._second = MoveLimits.of_rows(*second_rows(of_known, asked.cells[known], asked.joint))
         own = self._within is not None and not self._within.keep_secrets(len(asked.joint.inputs))
         self._members = Members(self._within, rows.deepest) if self._within is not None and own else None
         self._whole = Whole.beginning(asked.joint, marginal_weights(asked.joint, self._target.weights))
@@ -315,7 +319,15 @@ class _CountedRows:
         since = units.changes if wave.row == 1 or self._within is None else {len(past) - 1: self._within}
         of_wave = counted_cells(cells, asked.joint)
         observed = Observed.counted(
-            of_wave, since, had, cells % a, wave.row, secrets=units.secrets, members=self._members
+            of_wave,
+            since,
+            had,
+            cells % a,
+            wave.row,
+            secrets=units.secrets,
+            of_units=True,
+            members=self._members,
+            limits=self._limits(past, wave.row, since, of_wave),
         )
         if len(wave.gone):
             observed = replace(observed, silent=np.bincount(wave.gone % a, minlength=a))
@@ -326,6 +338,14 @@ class _CountedRows:
         self._whole = self._whole.with_rows(observed, step.library, channels)
         self._steps.append(step)
         return step, wave.had[:0]
+
+    def _limits(self, past: Past, row: int, since: Mapping[int, Changes], joint: Joint) -> dict[int, MoveLimits] | None:
+        """Exact counts of independent units that limits in a population are those of; None where it is for no one."""
+        if allowed_by(self._declared).significance is None:
+            return None
+        if row > 1 and self._second is not None:
+            return {len(past) - 1: self._second}
+        return {v: MoveLimits.exactly(one, past.chapters[v].joint, joint) for v, one in since.items()}
 
     def answered(self, first: int) -> None:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,11 +25,26 @@ class Worst:
         Neither is linear in the row of an output, but ``above - below`` of a sum is no more than the sum of both.
     which : ndarray of int64, shape (k, 3)
         For each condition its kind (0: a lift, 1: an inverse lift, 2: two lifts), the secret, and the other one or -1.
+    known : ndarray of int64, shape (k,)
+        What the observer knows besides, of what the step has; 0 for nothing.
     """
 
     above: FloatArray
     below: FloatArray
     which: IntArray
+    known: IntArray
+
+    @classmethod
+    def joined(cls, found: Sequence[Worst]) -> Worst:
+        """Those of an observer who knows nothing besides, and of others."""
+        first, *others = found
+        above, below = (
+            np.concatenate([getattr(first, name), *(getattr(one, name)[:, 1:] for one in others)], axis=1)
+            for name in ("above", "below")
+        )
+        numbers = [np.full(len(one.which) - (place > 0), place) for place, one in enumerate(found)]
+        which = np.concatenate([first.which, *(one.which[1:] for one in others)])
+        return cls(above, below, which, np.concatenate(numbers))
 
     @property
     def holds(self) -> BoolArray:
@@ -69,7 +85,8 @@ def worst(told: Told, prior: FloatArray, allowed: Allowed) -> Worst:
             above.append(most[:, s] * prior[1, t])
             below.append(float(allowed.apart or 1) * least[:, t] * prior[0, s])
             which.append((2, s, t))
-    return Worst(np.stack(above, axis=1), np.stack(below, axis=1), np.array(which, dtype=np.int64))
+    conditions = np.array(which, dtype=np.int64)
+    return Worst(np.stack(above, axis=1), np.stack(below, axis=1), conditions, np.zeros(len(conditions), dtype=np.int64))
 
 
 def worst_after(step: PossibleStep, reach: Reach, rows: FloatArray, told: Told, allowed: Allowed) -> Worst:
@@ -93,7 +110,7 @@ def worst_after(step: PossibleStep, reach: Reach, rows: FloatArray, told: Told, 
         # Both are limits of the ratio.
         smaller = together * found.below[:, k] < found.above[:, k] * reference
         above[smaller, k], below[smaller, k] = together[smaller], reference[smaller]
-    return Worst(above, below, found.which)
+    return replace(found, above=above, below=below)
 
 
 def _weights(condition: list[int], prior: FloatArray, allowed: Allowed) -> FloatArray:
@@ -122,10 +139,12 @@ def _most_below(told: Told, prior: FloatArray, condition: list[int], allowed: Al
     return np.asarray(float(allowed.apart or 1) * told.most[:, t] * prior[0, s])
 
 
-def worst_distribution(told: Told, place: int, condition: IntArray) -> FloatArray:
+def worst_distribution(step: PossibleStep, told: Sequence[Told], found: Worst, place: int, k: int) -> FloatArray:
     """The law (c, a), up to a factor, that is nearly the worst for an output and a condition."""
-    kind, s, t = condition.tolist()
-    low, high = told.least_law[place], told.most_law[place]
+    known, (kind, s, t) = int(found.known[k]), found.which[k].tolist()
+    low, high = told[known].least_law[place], told[known].most_law[place]
+    if known:
+        low, high = low * step.known[known - 1].inside, high * step.known[known - 1].inside
     law: FloatArray = (high if kind == 1 else low).copy()
     law[s] = low[s] if kind == 1 else high[s]
     if kind == 2:
@@ -136,17 +155,30 @@ def worst_distribution(told: Told, place: int, condition: IntArray) -> FloatArra
 def told_of(
     possible: DistributionSet,
     step: PossibleStep,
-    version: int,
     nodes: IntArray,
     rows: FloatArray,
     allowed: Allowed,
-) -> tuple[Told, Worst]:
-    """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes."""
+) -> tuple[list[Told], Worst]:
+    """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes.
+
+    First to an observer who knows nothing of a person besides, and then by what the step says may be known.
+    """
     m, b, a = rows.shape
-    reach = possible.reach(np.repeat(nodes, b), version)
-    told = step.told(reach, rows.reshape(m * b, a))
+    reach, outputs = possible.reach(np.repeat(nodes, b)), rows.reshape(m * b, a)
+    every, found = [], []
+    for known in (None, *step.known):
+        given = step if known is None else step.with_prior(known.prior)
+        # Of people with some inputs alone, what others get says nothing.
+        some = outputs if known is None else outputs * known.inside
+        told = given.told(reach, some)
+        far = worst(told, given.prior, allowed) if reach is None else worst_after(given, reach, some, told, allowed)
+        if known is not None:
+            # Nobody with the history has such an input, or gets the output.
+            far = replace(far, below=np.where(told.most.any(axis=1)[:, None], far.below, 1.0))
+        every.append(told)
+        found.append(far)
+    joined = Worst.joined(found)
     if reach is None:
-        return told, worst(told, step.prior, allowed)
-    found = worst_after(step, reach, rows.reshape(m * b, a), told, allowed)
+        return every, joined
     # Where numbers came near the smallest that doubles can hold, nothing is known.
-    return told, replace(found, above=np.where(reach.sound[:, None], found.above, np.inf))
+    return every, replace(joined, above=np.where(reach.sound[:, None], joined.above, np.inf))

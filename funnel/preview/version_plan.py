@@ -133,7 +133,7 @@ def _unit_outlooks(
         units = observe_units(register, snapshot, preview.counted, key, spec.one_secret, progress)
     frequencies = _with_changes(preview, register, units)
     secrets, utility = spec.bounded_secrets, _utility(preview)
-    public, expected = frequencies.joint, expected_units(register, frequencies, secrets)
+    public, expected = frequencies.joint, expected_units(register, frequencies, secrets, spec.is_robust_over_versions)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)

@@ -27,10 +27,12 @@ from funnel.recount.known_groups import (
     knowing,
     known_groups,
     known_sets,
+    partly_known,
     promise_given,
 )
+from funnel.recount.left_open import Tables
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
-from funnel.recount.open_tables import OpenHistories, Tables
+from funnel.recount.open_tables import OpenHistories
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.register_files import Entry, entry_folders, read_entries
@@ -114,7 +116,7 @@ class _Judging:
     entries: tuple[Entry, ...]
     missing: Sequence[int]
     coming: bool
-    _in_population: dict[Fraction, OpenHistories] = field(default_factory=dict, init=False)
+    _in_population: dict[tuple[Fraction, bool], OpenHistories] = field(default_factory=dict, init=False)
 
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
@@ -164,15 +166,17 @@ class _Judging:
 
     def _open(self, entry: Entry, promise: Promise) -> OpenHistories | None:
         """All that has to be within the bound of a version; None where that is for the published tables alone."""
-        if has_known_columns(promise) and entry.left_open is not None:
+        for_known = has_known_columns(promise)
+        if for_known and promise.laws is None and entry.left_open is not None:
             raise SpecError(f"{promise.kind} cannot be judged over versions for all that noise leaves open")
         if promise.laws is None:
             return None if entry.left_open is None else self._left_open
-        alpha = promise.number("alpha")
-        if alpha not in self._in_population:
+        asked = promise.number("alpha"), for_known
+        if asked not in self._in_population:
             tables = [self._tables(one) for one in self.entries]
-            self._in_population[alpha] = OpenHistories(self.tree, tables, alpha)
-        return self._in_population[alpha]
+            known = [partly_known(one.input_columns, one.chapter.inputs) for one in self.entries] if for_known else []
+            self._in_population[asked] = OpenHistories(self.tree, tables, asked[0], known)
+        return self._in_population[asked]
 
     def _tables(self, entry: Entry) -> Tables | None:
         """Those of a version: exact ones, or what its noise leaves open; None where nothing is said of that."""
@@ -180,7 +184,7 @@ class _Judging:
             return None if entry.left_open is None else entry.left_open.tables
         before = self.entries[: entry.chapter.ordinal]
         alike = [(one.chapter, one.input_columns == entry.input_columns) for one in before]
-        return Tables.exactly(entry.chapter, dict(enumerate(alike)))
+        return Tables.exactly(entry.chapter, dict(enumerate(alike)), entry.second_rows)
 
     def _version(
         self,
@@ -255,7 +259,7 @@ class _Judging:
                 asked = promise_given(promise, len(besides) == len(columns))
                 sides = sides_of(asked)
                 every, real, predicted = (Tally(tree, asked, sides) for _ in range(3))
-                unsure = None if left_open is None or secret_of is not None else 0.0
+                unsure = None if left_open is None or secret_of is not None or besides else 0.0
                 who = knowing(observer, besides)
                 decided = Decided(who, name, bounded, every, real, predicted, unsure)
                 by_secret[secret_of, besides] = decided, sides, sides_of(asked, chapter.reserve)
@@ -279,7 +283,7 @@ class _Judging:
             # Where people have several rows, each is counted with the first.
             is_first = law.node < chapter.first
             judged.every.add(law, found, 0)
-            open_now = None if law.secret_of is not None else left_open
+            open_now = None if law.secret_of is not None or law.group is not None else left_open
             if open_now is not None and not open_now.holds(law.node, chapter, sides):
                 what = "frequencies of a population" if promise.laws is not None else "true tables"
                 judged.every.fail(f"leaves the bound under {what} that are not ruled out", law.node)
@@ -287,7 +291,8 @@ class _Judging:
                 judged.real.add(law, found, followed.people.get(law.node, 0) if is_first else 0)
             if attending is not None and law.node in attending.people:
                 judged.predicted.add(law, found, attending.people[law.node] if is_first else 0)
-                if open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
+                # What was within the bound before the first row is so before another one.
+                if is_first and open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
                     judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
         return [judged for judged, _, _ in by_secret.values()]
 

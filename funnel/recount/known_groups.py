@@ -33,7 +33,12 @@ class Group:
 
 def has_known_columns(promise: Promise) -> bool:
     """Whether a promise is made to observers who know published columns of everybody."""
-    return promise.kind in _KNOWING
+    return _counted_kind(promise) in _KNOWING
+
+
+def _counted_kind(promise: Promise) -> str:
+    """What a promise is for one law."""
+    return promise.kind.removeprefix("r") if promise.laws is not None else promise.kind
 
 
 def promise_given(promise: Promise, knows_all: bool) -> Promise:
@@ -41,9 +46,9 @@ def promise_given(promise: Promise, knows_all: bool) -> Promise:
 
     That of srlip and of attribute is lip for each of them, and ldp for one who knows all under attribute.
     """
-    if promise.kind not in _KNOWING:
+    if not has_known_columns(promise):
         return promise
-    kind = "ldp" if promise.kind == "attribute" and knows_all else "lip"
+    kind = "ldp" if _counted_kind(promise) == "attribute" and knows_all else "lip"
     return Promise(kind, {"epsilon": promise.number("epsilon")})
 
 
@@ -62,6 +67,11 @@ def known_groups(columns: Sequence[str], inputs: Symbols) -> list[Group]:
             groups.setdefault(tuple(symbol[place] for place in places), set()).add(x)
         found += [Group(known, frozenset(group)) for group in groups.values()]
     return found
+
+
+def partly_known(columns: Sequence[str], inputs: Symbols) -> list[Group]:
+    """The same where not all columns are known: else an output says nothing more of the version that it is of."""
+    return [group for group in known_groups(columns, inputs) if len(group.columns) < len(columns)]
 
 
 def knowing(observer: str, columns: Sequence[str]) -> str:

@@ -83,8 +83,8 @@ class NoisyRows:
     Attributes
     ----------
     epsilon, scale : float
-    stayed, left : c × a whole numbers
-        People with two rows or more, by the first: whether the second has the same input.
+    stayed, left : c × a whole numbers, or c × 1
+        People with two rows or more, by the first or by their secret alone: whether the second has the same input.
     sizes : tuple of int, length MOST_ROWS
         People by how many rows they have.
     """
@@ -163,7 +163,7 @@ def row_complaints(rows: NoisyRows, secrets: int, inputs: int) -> Iterator[str]:
     """What is wrong with a block of rows by itself, as parts of sentences."""
     yield from _scale_complaints("rows", rows.epsilon, rows.scale)
     for table in (rows.stayed, rows.left):
-        if (len(table), len(table[0])) != (secrets, inputs):
+        if (len(table), len(table[0])) not in ((secrets, inputs), (secrets, 1)) or len(table[0]) != len(rows.left[0]):
             yield "tables of rows do not fit the values of the version"
     if len(rows.sizes) != MOST_ROWS:
         yield f"people by their number of rows are not told up to {MOST_ROWS} rows"

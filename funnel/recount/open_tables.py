@@ -16,18 +16,19 @@ which λ is worth trying. Shares are whole numbers of 2^-64 and histories of 160
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 
+from funnel.errors import DataError
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import limits_at, sides_of
+from funnel.recount.distribution_box import DistributionBox, limits_at, sides_of
 from funnel.recount.history_bounds import Side
-from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
-from funnel.recount.noisy_moves import NoisyChanges, Since
+from funnel.recount.known_groups import Group
+from funnel.recount.left_open import Tables, around, by_secret
+from funnel.recount.noisy_moves import Since
 from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
 from funnel.recount.worst_boxes import (
     largest_lifts_over_counts,
@@ -42,82 +43,6 @@ Shares = Callable[[Sequence[Limits]], list[Limits]]
 
 
 @dataclass(frozen=True)
-class OpenTables:
-    """What noise leaves open of a version.
-
-    Attributes
-    ----------
-    beta : Fraction
-    noisy : tuple of tuple of int, c × a
-        Counts with noise.
-    epsilon : float
-        Of that noise (nats).
-    changes : NoisyChanges or None
-        Since earlier versions.
-    """
-
-    beta: Fraction
-    noisy: tuple[tuple[int, ...], ...]
-    epsilon: float
-    changes: NoisyChanges | None
-
-    @cached_property
-    def tables(self) -> Tables:
-        """All that is left."""
-        c, a = len(self.noisy), len(self.noisy[0])
-        counts = possible_counts(self.noisy, *limits_of(scale_of(self.epsilon), self.beta, c, a))
-        if self.changes is None:
-            return Tables(counts, {})
-        since = self.changes.since
-        tables = [table for one in since for table in (one.secrets, one.stayed, one.left)]
-        most = cell_limit(self.changes.scale, self.beta / sum(len(row) for table in tables for row in table))
-        return Tables(counts, {one.version: one for one in since}, most)
-
-
-@dataclass(frozen=True)
-class Tables:
-    """What is known of the tables of a version.
-
-    Attributes
-    ----------
-    counts : CountBox
-        All tables of counts that are left.
-    since : mapping of str to Since
-        How people changed since earlier versions, by their names.
-    most : int
-        How far noise moved a count of changes at most.
-    same : mapping of str to sequence of int or None
-        Where each input of an earlier version is among those of this one; of those that the chapter does not say it of.
-    """
-
-    counts: CountBox
-    since: Mapping[str, Since]
-    most: int = 0
-    same: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
-
-    @classmethod
-    def exactly(cls, chapter: Chapter, earlier: Mapping[int, tuple[Chapter, bool]]) -> Tables:
-        """Tables without noise: of people in an earlier version and in this one.
-
-        ``earlier`` has every version before, and whether its published columns have the names of these.
-        """
-        since, same = {}, {}
-        now = {symbol: x for x, symbol in enumerate(chapter.inputs)}
-        for v, changes in chapter.changes.items():
-            before, alike = earlier[v]
-            into = [now.get(symbol) if alike else None for symbol in before.inputs]
-            secrets = [[0] * chapter.c for _ in range(before.c)]
-            stayed, left = ([[0] for _ in range(before.c)] for _ in range(2))
-            for (was, is_now), count in changes.items():
-                s, x = divmod(was, before.a)
-                secrets[s][is_now // chapter.a] += count
-                (stayed if into[x] == is_now % chapter.a else left)[s][0] += count
-            tables = (tuple(map(tuple, table)) for table in (secrets, stayed, left))
-            since[before.name], same[before.name] = Since(before.name, *tables), into
-        return cls(CountBox.exactly(_rows(chapter.counts, chapter.a)), since, 0, same)
-
-
-@dataclass(frozen=True)
 class _Reach:
     """Limits of what the outputs of a history say, by cell and by secret, all up to one factor."""
 
@@ -125,24 +50,50 @@ class _Reach:
     sums: list[Limits]
 
 
+@dataclass(frozen=True)
 class _Step:
-    """From an earlier version to one: limits of D, ρ and A, and of how common secrets are among people in both."""
+    """From an earlier version or row: limits of D, ρ and A, and of how common secrets are among people in both.
 
-    def __init__(
-        self, since: Since, most: int, shares: Shares, inputs: Sequence[Sequence[Limits]], same: Sequence[int | None]
-    ) -> None:
-        def around(count: int) -> Limits:
-            return max(0, count - most), max(0, count + most)
+    Attributes
+    ----------
+    secrets : list of list of pairs of int, c' × c
+    stays : list of pairs of int, length c'
+    inputs : sequence of sequences of pairs of int, c × a
+    prior : sequence of pairs of int, length c
+    same : sequence of int or None
+        Where each input of before is among those of now.
+    """
 
-        secrets = [[around(count) for count in row] for row in since.secrets]
-        self.secrets = [shares(row) for row in secrets]
-        pairs = [(around(stay), around(left)) for (stay,), (left,) in zip(since.stayed, since.left, strict=True)]
-        self.stays = [shares(pair)[0] for pair in pairs]
-        self.inputs = inputs
-        self.prior = shares(
+    secrets: list[list[Limits]]
+    stays: list[Limits]
+    inputs: Sequence[Sequence[Limits]]
+    prior: Sequence[Limits]
+    same: Sequence[int | None]
+
+    @classmethod
+    def since(
+        cls, since: Since, most: int, shares: Shares, inputs: Sequence[Sequence[Limits]], same: Sequence[int | None]
+    ) -> _Step:
+        """Of people whose last version an earlier one is."""
+        secrets = [[around(count, most) for count in row] for row in since.secrets]
+        pairs = zip(since.stayed, since.left, strict=True)
+        prior = shares(
             [(sum(low for low, _ in rows), sum(high for _, high in rows)) for rows in zip(*secrets, strict=True)]
         )
-        self.same = same
+        stays = [shares((around(stay, most), around(left, most)))[0] for (stay,), (left,) in pairs]
+        return cls([shares(row) for row in secrets], stays, inputs, prior, same)
+
+    @classmethod
+    def of_rows(
+        cls,
+        second: Sequence[tuple[Limits, Limits]],
+        shares: Shares,
+        inputs: Sequence[Sequence[Limits]],
+        prior: Sequence[Limits],
+    ) -> _Step:
+        """From a row of a person to the next: the secret stays, and is as common as before the first one."""
+        secrets = [[(ONE, ONE) if s == t else (0, 0) for t in range(len(second))] for s in range(len(second))]
+        return cls(secrets, [shares(pair)[0] for pair in second], inputs, prior, range(len(inputs[0])))
 
     def holds(self, reach: _Reach, row: Sequence[int], sides: Sequence[Side]) -> bool:
         """Whether an output keeps every inequality under the worst of what is open.
@@ -195,23 +146,32 @@ class _Step:
         return list(zip(*ends, strict=True))
 
 
-def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int) -> Fraction:
+def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int, of_units: bool = False) -> Fraction:
     """What one side of a limit of changes may miss with: half of what a version has of α, in equal parts.
 
-    These are for all versions before it, and for D, ρ and the prior of each.
+    These are for all versions before it, and for D, ρ and the prior of each; and for its own rows, of people who may
+    have several.
     """
     t = ordinal + 1
-    return alpha / (2 * t * (t + 1) * ordinal) / (2 * (c_before * c + c_before + c))
+    return alpha / (2 * t * (t + 1) * (ordinal + of_units)) / (2 * (c_before * c + c_before + c))
+
+
+def _tail_of_rows(alpha: Fraction, ordinal: int, c: int) -> Fraction:
+    """The same of its own rows: for ρ alone."""
+    t = ordinal + 1
+    return alpha / (2 * t * (t + 1) * t) / (2 * c)
 
 
 class _Begun:
     """What is left open of who is new in a version, and of its published inputs given the secret.
 
     Under noise all tables of counts; in a population the limits of Clopper and Pearson around these, for a part of α.
+    Limits among people of whom something is known share that part.
     """
 
-    def __init__(self, table: Tables, ordinal: int, alpha: Fraction | None) -> None:
+    def __init__(self, table: Tables, ordinal: int, alpha: Fraction | None, known: Sequence[Group] = ()) -> None:
         self.counts, self.box = table.counts, None
+        self.known: list[tuple[list[int], DistributionBox]] = []
         lower, upper, totals = table.counts.lower, table.counts.upper, table.counts.totals
         if alpha is None:
             self.cells = [list(zip(*rows, strict=True)) for rows in zip(lower, upper, strict=True)]
@@ -220,7 +180,11 @@ class _Begun:
             return
         # Version t has a share 1 / (t (t + 1)) of α, which add up to 1; half of it is for its counts.
         t = ordinal + 1
-        self.box = limits_at(table.counts, alpha / (2 * t * (t + 1) * sides_of(table.counts)))
+        places = [sorted(group.inside) for group in known]
+        parts = [table.counts.part(some) for some in places]
+        tail = alpha / (2 * t * (t + 1) * sum(map(sides_of, [table.counts, *parts])))
+        self.box = limits_at(table.counts, tail)
+        self.known = [(some, limits_at(part, tail)) for some, part in zip(places, parts, strict=True)]
         self.cells = [
             [(low * least, high * most) for low, high in row]
             for row, (least, most) in zip(self.box.inputs, self.box.secrets, strict=True)
@@ -239,12 +203,20 @@ class OpenHistories:
         Of every version, in their order; None where nothing is said of what is open.
     alpha : Fraction, optional
         Of a bound in a population that all versions are samples of, for all of them together.
+    known : sequence of sequence of Group
+        By version, what observers may know of people besides, for whom the bound is too; nothing, if it is empty.
     """
 
-    def __init__(self, tree: Tree, tables: Sequence[Tables | None], alpha: Fraction | None = None) -> None:
-        self._tree, self._tables, self._alpha = tree, tables, alpha
+    def __init__(
+        self,
+        tree: Tree,
+        tables: Sequence[Tables | None],
+        alpha: Fraction | None = None,
+        known: Sequence[Sequence[Group]] = (),
+    ) -> None:
+        self._tree, self._tables, self._alpha, self._known = tree, tables, alpha, known
         self._reached: dict[int, _Reach] = {}
-        self._steps: dict[tuple[int, int], _Step] = {}
+        self._steps: dict[tuple[int, int, int | None], _Step] = {}
         self._new: dict[int, _Begun] = {}
 
     def holds(self, node: int, chapter: Chapter, sides: Sequence[Side], alone: bool = False) -> bool:
@@ -256,8 +228,7 @@ class OpenHistories:
             before = self._tree.versions[node]
             if before is None:
                 return True
-            step = self._step(before, chapter.ordinal)
-            return step.holds(self._reach(node), [1] * chapter.a, sides)
+            return self._kept(node, before, chapter, [[1] * chapter.a], sides)
         rows = chapter.channels[chapter.followed[node]]
         dense = [_dense(row, chapter.a) for row in rows]
         if all(len(set(row)) == 1 for row in dense):
@@ -265,9 +236,22 @@ class OpenHistories:
         earlier = self._tree.versions[node]
         if earlier is None:
             return _new_hold(self._begun(chapter.ordinal), dense, chapter, sides)
-        step = self._step(earlier, chapter.ordinal)
-        reach = self._reach(node)
-        return all(step.holds(reach, row, sides) for row in dense if any(row))
+        return self._kept(node, earlier, chapter, dense, sides)
+
+    def _kept(
+        self, node: int, earlier: int, chapter: Chapter, dense: Sequence[Sequence[int]], sides: Sequence[Side]
+    ) -> bool:
+        """The same of outputs of a history with an earlier version, for observers of all that may be known besides."""
+        step, reach = self._step(earlier, chapter.ordinal, node), self._reach(node)
+        if not all(step.holds(reach, row, sides) for row in dense if any(row)):
+            return False
+        for inside, box in self._begun(chapter.ordinal).known:
+            prior = [(least << FINER, most << FINER) for least, most in box.secrets]
+            given, some = replace(step, prior=prior), set(inside)
+            rows = [[weight if x in some else 0 for x, weight in enumerate(row)] for row in dense]
+            if not all(given.holds(reach, row, sides) for row in rows if any(row)):
+                return False
+        return True
 
     def _table(self, version: int) -> Tables:
         found = self._tables[version]
@@ -275,23 +259,36 @@ class OpenHistories:
             raise ValueError("nothing is known of what noise leaves open of a version")
         return found
 
-    def _step(self, earlier: int, version: int) -> _Step:
-        if (earlier, version) not in self._steps:
-            table, chapter, before = self._table(version), self._tree.chapters[version], self._tree.chapters[earlier]
-            since = table.since[before.name]
-            shares: Shares = shares_of
-            if self._alpha is not None:
-                tail = _tail_of_changes(self._alpha, version, before.c, chapter.c)
-                shares = partial(sampled_shares, tail=tail)
+    def _step(self, earlier: int, version: int, node: int) -> _Step:
+        """For a history that ends in an earlier version, or in a row of the version itself."""
+        origin = self._tree.origin(node, version)
+        if (earlier, version, origin) not in self._steps:
+            found = self._since(earlier, version) if earlier < version else self._next_row(version, origin)
+            self._steps[earlier, version, origin] = found
+        return self._steps[earlier, version, origin]
 
-            same = table.same[before.name] if before.name in table.same else chapter.laws[earlier].same
-            inputs = self._begun(version).inputs
-            self._steps[earlier, version] = _Step(since, table.most, shares, inputs, same)
-        return self._steps[earlier, version]
+    def _since(self, earlier: int, version: int) -> _Step:
+        table, chapter, before = self._table(version), self._tree.chapters[version], self._tree.chapters[earlier]
+        shares: Shares = shares_of
+        if self._alpha is not None:
+            tail = _tail_of_changes(self._alpha, version, before.c, chapter.c, table.of_units)
+            shares = partial(sampled_shares, tail=tail)
+        same = table.same[before.name] if before.name in table.same else chapter.laws[earlier].same
+        return _Step.since(table.since[before.name], table.most, shares, self._begun(version).inputs, same)
+
+    def _next_row(self, version: int, origin: int | None) -> _Step:
+        second, begun = self._table(version).second, self._begun(version)
+        if second is None or self._alpha is None:
+            name = self._tree.chapters[version].name
+            raise DataError(f"version {name!r} does not say how many people have which second row; release it again")
+        prior = begun.sums if origin is None else self._since(origin, version).prior
+        shares = partial(sampled_shares, tail=_tail_of_rows(self._alpha, version, len(second)))
+        return _Step.of_rows(second, shares, begun.inputs, prior)
 
     def _begun(self, version: int) -> _Begun:
         if version not in self._new:
-            self._new[version] = _Begun(self._table(version), version, self._alpha)
+            known = self._known[version] if self._known else ()
+            self._new[version] = _Begun(self._table(version), version, self._alpha, known)
         return self._new[version]
 
     def _reach(self, node: int) -> _Reach:
@@ -311,7 +308,7 @@ class OpenHistories:
                 for limits, total in zip(cells, begun.sums, strict=True)
             ]
         else:
-            step, before = self._step(earlier, version), self._reach(parent)
+            step, before = self._step(earlier, version, parent), self._reach(parent)
             units = [step.told(before, [int(x == place) for x in range(chapter.a)]) for place in range(chapter.a)]
             cells = [[one[s] for one in units] for s in range(chapter.c)]
             sums = step.told(before, row)
@@ -369,7 +366,7 @@ def _weights(prior: Sequence[Limits], side: Side, s: int, t: int) -> list[int]:
 
 def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:
     """The same for new people: over tables of counts alone, or over all that these leave open of a population."""
-    channel = Channel.of(_rows(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
+    channel = Channel.of(by_secret(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
     found = {}
     odds = any(side.name == "odds" for side in sides)
     box = begun.box
@@ -385,8 +382,13 @@ def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, s
             if box is None
             else largest_lifts_over_distributions(channel, box)
         )
-    return all(found[side.name].within(side.nats) for side in sides)
-
-
-def _rows(counts: Sequence[int], a: int) -> list[Sequence[int]]:
-    return [counts[start : start + a] for start in range(0, len(counts), a)]
+    if not all(found[side.name].within(side.nats) for side in sides):
+        return False
+    for inside, among in begun.known:
+        rows = [[row[x] for x in inside] for row in dense]
+        # Counts only say where to start, so one record of each cell will do.
+        given = Channel.of([[1] * len(inside)] * chapter.c, [row for row in rows if any(row)], WHOLE)
+        largest = dict(zip(("lift", "inverse"), largest_lifts_over_distributions(given, among), strict=True))
+        if not all(largest[side.name].within(side.nats) for side in sides):
+            return False
+    return True

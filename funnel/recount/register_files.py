@@ -16,9 +16,9 @@ from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
+from funnel.recount.left_open import OpenTables
 from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
-from funnel.recount.open_tables import OpenTables
 from funnel.recount.reading import read
 from funnel.recount.register_tables import (
     COLUMNS,
@@ -70,6 +70,9 @@ class Entry:
         What its answers were put right by, where values are as they are.
     expected : Expected or None
         With noise: how many people it says are expected to have which history from then on.
+    second_rows : tuple of (int, int) or None
+        Without noise, of people who may have several rows: by secret, how many have a second one like the first, and
+        unlike it; where that is counted.
     left_open : OpenTables or None
         Where the bound is to hold under every set of tables that its noise leaves open: what these follow from.
     """
@@ -91,6 +94,7 @@ class Entry:
     row_moves: NoisyRows | None = None
     means: NoisyMeans | None = None
     expected: Expected | None = None
+    second_rows: tuple[tuple[int, int], ...] | None = None
     left_open: OpenTables | None = None
 
     @property
@@ -243,8 +247,15 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         row_moves=row_moves,
         means=_block(NoisyMeans, said.get("means")),
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
-        left_open=_left_open(said, moves),
+        second_rows=_second_rows(said.get("second_rows")),
+        left_open=_left_open(said, moves, row_moves),
     )
+
+
+def _second_rows(said: list[list[object]] | None) -> tuple[tuple[int, int], ...] | None:
+    if said is None:
+        return None
+    return tuple((whole_number(like), whole_number(unlike)) for like, unlike in said)
 
 
 def _changes(
@@ -288,7 +299,7 @@ def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:
     return Expected(histories, lost)
 
 
-def _left_open(said: dict[str, Any], moves: NoisyChanges | None) -> OpenTables | None:
+def _left_open(said: dict[str, Any], moves: NoisyChanges | None, rows: NoisyRows | None) -> OpenTables | None:
     told = said.get("left_open")
     if told is None:
         return None
@@ -299,7 +310,9 @@ def _left_open(said: dict[str, Any], moves: NoisyChanges | None) -> OpenTables |
     for since in () if moves is None else moves.since:
         if len(since.stayed[0]) != 1:
             raise ValueError
-    return OpenTables(Fraction(beta), noisy, _positive(said["noise"]), moves)
+    if rows is not None and {*map(len, rows.stayed), *map(len, rows.left)} != {1}:
+        raise ValueError
+    return OpenTables(Fraction(beta), noisy, _positive(said["noise"]), moves, rows)
 
 
 def _block(kind: type, said: dict[str, Any] | None) -> Any:

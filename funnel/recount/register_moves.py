@@ -135,7 +135,7 @@ def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> dict[str
         sizes[size - 1] -= count
         if second is not None:
             s, x = divmod(first, a)
-            (stayed if second % a == x else left)[s][x] -= count
+            (stayed if second % a == x else left)[s][x if len(stayed[s]) == a else 0] -= count
     return {
         "second rows like the first": [count for row in stayed for count in row],
         "second rows unlike the first": [count for row in left for count in row],

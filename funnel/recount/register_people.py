@@ -167,6 +167,21 @@ def first_counts(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[i
     return Counter(dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")))
 
 
+def second_row_counts(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[tuple[int, int]]:
+    """People with two rows or more, by secret, and 0 where the second has the input of the first, 1 where another."""
+    a = entry.chapter.a
+    rows = asked(
+        database,
+        entry.rows,
+        f"""
+        SELECT one.cell // {a}, (one.cell % {a} <> two.cell % {a})::INT, count(*)
+        FROM read_parquet($FILE) AS one JOIN read_parquet($FILE) AS two USING (high, low)
+        WHERE one.row = 1 AND two.row = 2 GROUP BY ALL
+        """,
+    )
+    return Counter({(s, unlike): count for s, unlike, count in rows})
+
+
 def first_row_counts(folder: Path) -> FirstRows:
     """People by secret and published values of their first row, of the folder of an entry.
 
@@ -315,6 +330,10 @@ def counted_complaints(
         units = {cell: count for cell, count in enumerate(chapter.units) if count}
         if _differ(units, first_counts(database, entry), exactly=not gone):
             yield "its counts of first rows are not those of its people"
+        second = enumerate(entry.second_rows or ())
+        told = Counter({(s, unlike): n for s, row in second for unlike, n in enumerate(row)})
+        if entry.second_rows and _differ(+told, second_row_counts(database, entry), exactly=coming or not gone):
+            yield "its counts of second rows are not those of its people"
         # Where somebody was forgotten since, nobody knows any more which cells no row followed.
         within = row_changes_of(database, entry, coming or not gone)
         if within and _differ(chapter.changes.get(chapter.ordinal, {}), within, coming or not gone):

@@ -148,6 +148,8 @@ def open_complaints(entry: Entry, public: PublicFrequencies | None, robust: bool
         yield "takes other noisy counts for the published ones"
     if public is not None and found.changes != public.changes:
         yield "takes other noisy tables of changes for the published ones"
+    if public is not None and found.rows != public.rows:
+        yield "takes other noisy tables of rows for the published ones"
 
 
 def box_of(public: PublicFrequencies | None, chapter: Chapter) -> CountBox | None:

@@ -12,6 +12,7 @@ from funnel.errors import FunnelError, SpecError
 from funnel.frequencies.moves import NoisyMoves
 from funnel.history.changes import Changes
 from funnel.history.expected import Expected
+from funnel.history.move_limits import MoveLimits
 from funnel.history.mover_stayer import changes_without_class, class_cells, without_class
 from funnel.history.past import Chapter, wave_name
 from funnel.joint import IntArray, Joint
@@ -189,7 +190,8 @@ def read_chapters(
             entry.first,
             nodes["parent"].astype(np.int64),
             nodes["output"].astype(np.int64),
-            limits=None if entry.limits is None else dict(enumerate(entry.limits)),
+            of_units=entry.first_rows is not None,
+            limits=_limits(entry, since, before, laws, joint),
             by_class=by_class,
         )
     except (FunnelError, IndexError) as error:
@@ -197,6 +199,29 @@ def read_chapters(
     if channel.digest != entry.channel:
         raise damaged(folder / EFFECTIVE, "is not the channel that the entry names")
     return (chapter,) if entry.first_rows is None else _by_row(chapter, entry, within, sum(map(len, before)))
+
+
+def _limits(
+    entry: RegisterEntry,
+    since: Mapping[int, Changes],
+    before: Sequence[Sequence[int]],
+    laws: Sequence[tuple[str, Joint]],
+    joint: Joint,
+) -> dict[int, MoveLimits] | None:
+    """What is open of the moves to an entry, by the ordinals of chapters; None where that was not asked.
+
+    Where people have several rows exact moves are limits too: of people with one row each they follow from changes.
+    """
+    ordinals = [(ordinal, chapter) for ordinal, chapters in enumerate(before) for chapter in chapters]
+    if entry.limits is not None:
+        return {chapter: entry.limits[ordinal] for ordinal, chapter in ordinals if ordinal < len(entry.limits)}
+    if entry.second_rows is None:
+        return None
+    return {
+        chapter: MoveLimits.exactly(since[chapter], laws[ordinal][1], joint)
+        for ordinal, chapter in ordinals
+        if chapter in since
+    }
 
 
 def distributions_of_changes(
@@ -240,13 +265,17 @@ def _by_row(chapter: Chapter, entry: RegisterEntry, within: Changes | None, ordi
     found = []
     for row in range(1, int(rows.max(initial=1)) + 1):
         start, stop = np.searchsorted(rows, [row, row + 1])
-        changes = chapter.changes if row == 1 or within is None else {ordinal + row - 2: within}
+        changes, limits = chapter.changes, chapter.limits
+        if row > 1 and within is not None:
+            changes = {ordinal + row - 2: within}
+            limits = None if entry.row_limits is None else {ordinal + row - 2: entry.row_limits}
         found.append(
             replace(
                 chapter,
                 version=wave_name(chapter.version, row),
                 joint=chapter.joint if row == 1 else entry.joint,
                 changes=changes,
+                limits=limits,
                 followed=chapter.followed[drawn == row],
                 drawn_from=chapter.drawn_from[drawn == row],
                 first=chapter.first + int(start),

@@ -115,6 +115,9 @@ class RegisterEntry(Document):
     units : tuple of tuples of int or None
         Where people have several rows: how many units have a secret and input in their first row. ``counts`` are then
         of rows, and histories go on from row to row within the version.
+    second_rows : tuple of (int, int) or None
+        Without noise, where the rows of a unit have one secret: by it, how many units have a second row with the
+        published input of the first, and how many one with another. A unit counts once, however many rows it has.
     files : mapping of str to str
         SHA-256 (hex) of every table but those of the people, which lose those who are forgotten. With noise one of
         them says how many people are expected to have which history (`funnel.history.expected`).
@@ -142,6 +145,7 @@ class RegisterEntry(Document):
     fingerprint: str = Field(pattern=r"^[0-9a-f]{32}$")
     counts: CountTable
     units: Annotated[tuple[CountRow, ...], OfArray] | None = None
+    second_rows: Annotated[tuple[CountRow, ...], OfArray] | None = None
     noise: float | None = Field(gt=0)
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
@@ -154,7 +158,7 @@ class RegisterEntry(Document):
     @cached_property
     def joint(self) -> Joint:
         """The joint law of the version."""
-        counts = Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+        counts = self._counted(self.counts)
         if self.left_open is None or self.noise is None:
             return counts
         noisy = np.array(self.left_open.noisy, dtype=np.int64)
@@ -178,7 +182,20 @@ class RegisterEntry(Document):
         """The joint law of the first rows of units; None where people have one row each."""
         if self.units is None:
             return None
-        return Joint.from_counts(self.units, self.secret.alphabet(), self.inputs.alphabet())
+        # With noise all that is published is about first rows.
+        return self.joint if self.noise is not None else self._counted(self.units)
+
+    @cached_property
+    def row_limits(self) -> MoveLimits | None:
+        """What is known of independent units from their first rows to their second ones; None where nothing is."""
+        if self.rows is not None and self.left_open is not None:
+            return self.rows.rows.limits(self.left_open.beta)
+        if self.second_rows is None:
+            return None
+        return MoveLimits.of_rows(*(column[:, None] for column in np.array(self.second_rows, dtype=np.int64).T))
+
+    def _counted(self, counts: CountTable) -> Joint:
+        return Joint.from_counts(counts, self.secret.alphabet(), self.inputs.alphabet())
 
     @property
     def folder(self) -> str:
@@ -197,10 +214,17 @@ class RegisterEntry(Document):
         expected = (*TABLES, EXPECTED) if EXPECTED in self.files and self.noise is not None else TABLES
         if sorted(self.files) != sorted(expected):
             raise ValueError("does not have the digests of its tables, or those of others")
-        if self.left_open is not None and (self.noise is None or self.units is not None):
-            raise ValueError("leaves something open without noise, or where people have several rows")
+        if self.left_open is not None and (self.noise is None or (self.units is not None and self.rows is None)):
+            raise ValueError("leaves something open without noise, or without noisy tables of rows")
+        if self.second_rows is not None and (
+            self.units is None or self.noise is not None or {len(self.counts)} != {len(self.second_rows)}
+        ):
+            raise ValueError("counts second rows of people who have none, or beside noise")
+        if any(len(row) != 2 for row in self.second_rows or ()):
+            raise ValueError("counts second rows that are neither like the first one nor unlike it")
         built(lambda: self.joint)
         built(lambda: self.limits)
+        built(lambda: self.row_limits)
         built(lambda: self.first_rows)
         built(lambda: self.outputs.alphabet())
         return self

@@ -14,7 +14,7 @@ from funnel.history.changes import Changes
 from funnel.history.expected import Expected
 from funnel.history.observed import Secrets
 from funnel.history.past import Chapter
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.register.chapters import write_chapter
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
 from funnel.register.journal import COMING, PREPARING, Prepared
@@ -41,6 +41,8 @@ class DrawnPeople:
         Counts of the first rows of units.
     within : Changes, optional
         From a row of a unit to the next.
+    second : ndarray of int64, shape (c, 2), optional
+        By secret, units whose second row has the published input of the first, and whose has another one; exact.
     """
 
     chapter: Chapter
@@ -49,6 +51,7 @@ class DrawnPeople:
     unit_rows: FileRef | None = None
     first: Joint | None = None
     within: Changes | None = None
+    second: IntArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +171,7 @@ def _entry(
         channel=channel.digest,
         counts=joint.counts,
         units=None if noted.first is None else noted.first.counts,
+        second_rows=noted.second if noise is None else None,
         noise=None if noise is None else noise.epsilon,
         changes=None if frequencies is None or frequencies.changes is None else ChangesPart.of(frequencies.changes),
         rows=None if frequencies is None else frequencies.rows,

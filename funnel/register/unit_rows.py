@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.errors import DataError
 from funnel.frequencies.unit_tables import UnitCounts
-from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
+from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells, second_rows
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import FORGOTTEN
@@ -44,14 +44,9 @@ class OrderedRows:
     @property
     def counts(self) -> UnitCounts:
         """What is counted of first and second rows."""
-        first, second = self.rows.at(1), self.rows.at(2)
-        before, after = self.cells[first][self.rows.units[second]], self.cells[second]
-        stayed, left = (
-            np.bincount(before[chosen], minlength=self.joint.counts.size).reshape(self.joint.counts.shape)
-            for chosen in (before == after, before != after)
-        )
         sizes = np.bincount(np.bincount(self.rows.units), minlength=MOST_ROWS + 1)[1:]
-        return UnitCounts(counted_cells(self.cells[first], self.joint), stayed, left, sizes)
+        first = counted_cells(self.cells[self.rows.at(1)], self.joint)
+        return UnitCounts(first, *second_rows(self.rows, self.cells, self.joint), sizes)
 
 
 def ordered_rows(

@@ -17,7 +17,7 @@ from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Secrets
 from funnel.history.step import Step
-from funnel.history.unit_rows import counted_cells
+from funnel.history.unit_rows import UnitRows, counted_cells, second_rows
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.measures.utilities import Utility
@@ -112,8 +112,12 @@ def observe_units(
     return Units(joint, ordered.rows, ordered.cells, ordered.digests, nodes, observed.changes, lookup.known, last)
 
 
-def expected_units(register: Register, frequencies: Frequencies, secrets: Secrets) -> ExpectedUnits | None:
+def expected_units(
+    register: Register, frequencies: Frequencies, secrets: Secrets, robust: bool
+) -> ExpectedUnits | None:
     """What noisy tables tell of the units of a version; None where these are counted exactly.
+
+    With limits of them where the bound is to hold for all that they leave open.
 
     Raises
     ------
@@ -125,8 +129,10 @@ def expected_units(register: Register, frequencies: Frequencies, secrets: Secret
     rows = frequencies.rows
     if rows is None:
         return None
-    who, observed = predicted_people(register, frequencies, secrets)
-    return ExpectedUnits(who, observed, rows.changes(frequencies.joint), rows.waves)
+    who, observed = predicted_people(register, frequencies, secrets, robust=robust)
+    limits = None if not robust or frequencies.noise is None else rows.limits(frequencies.noise.beta)
+    within = rows.changes(frequencies.joint)
+    return ExpectedUnits(who, replace(observed, of_units=True), within, rows.waves, limits)
 
 
 def follow_units(
@@ -222,7 +228,18 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
         FileRef(str(work / ROWS), rows_sha256),
         units.first if waves.fitted is None else step.joint,
         chapters[1].changes[len(waves.past) - len(chapters)] if len(chapters) > 1 else None,
+        _second_rows(units) if waves.fitted is None else None,
     )
+
+
+def _second_rows(units: Units) -> IntArray | None:
+    """Units that are known by their secret, (c, 2), as `second_rows` has them; None where rows have several secrets."""
+    secrets = units.cells // len(units.joint.inputs)
+    if (secrets != secrets[units.rows.at(1)][units.rows.units]).any():
+        return None
+    known = units.nodes[units.rows.units] != FORGOTTEN_NODE
+    rows = UnitRows(units.rows.units[known], units.rows.places[known])
+    return np.stack([one.sum(axis=1) for one in second_rows(rows, units.cells[known], units.joint)], axis=1)
 
 
 def _drawing(units: Units, record_key: RecordKey) -> Draw:

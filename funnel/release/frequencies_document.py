@@ -97,10 +97,10 @@ class ChangesPart(Part):
 class RowsPart(Part):
     """How the rows of a unit follow one another, which are in a random order, with noise.
 
-    ``stayed`` and ``left`` count units with two rows or more by secret and published input of the first: whose second
-    row has the same published input, and whose has not. ``sizes`` counts units with 1, 2, … rows. One unit is in one
-    count of ``sizes`` and in at most one other, so that noise of this ``scale``, which is 2 / ``epsilon``, makes them
-    ``epsilon``-differentially private (nats).
+    ``stayed`` and ``left`` count units with two rows or more by secret and published input of the first, or by secret
+    alone: whose second row has the same published input, and whose has not. ``sizes`` counts units with 1, 2, … rows.
+    One unit is in one count of ``sizes`` and in at most one other, so that noise of this ``scale``, which is 2 /
+    ``epsilon``, makes them ``epsilon``-differentially private (nats).
     """
 
     epsilon: Positive
@@ -216,7 +216,7 @@ class FrequenciesDocument(Document):
         rows = None if self.rows is None else self.rows.rows
         if changes is not None and any(one.secrets.shape[1] != len(secret) for one in changes.since):
             raise SpecError("its changes are not to the secrets that it counts")
-        if rows is not None and rows.stayed.shape != noisy.shape:
+        if rows is not None and rows.stayed.shape not in (noisy.shape, (len(noisy), 1)):
             raise SpecError("its rows are not of the values that it counts")
         means = None if self.means is None else self.means.means
         if means is not None and len(means.counts) != len(inputs):

@@ -119,7 +119,11 @@ def public_changes(
 
 
 def public_rows(context: ProtectionContext, protected: Protected, units: UnitCounts, more: bool = False) -> Protected:
-    """Add to public frequencies of first rows how the next ones follow; ``units`` are exact, all else as above."""
+    """Add to public frequencies of first rows how the next ones follow; ``units`` are exact, all else as above.
+
+    Where the bound is robust over versions, they are told by secret alone.
+    """
+    units = units.by_secret if context.spec.is_robust_over_versions else units
     tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
     values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
 

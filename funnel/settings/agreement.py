@@ -31,13 +31,13 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
-_FOR_KNOWN_OVER_VERSIONS = ("srlip", "attribute")
-ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml")
+_ROBUST_OVER_ROWS = ("rlip", "ralip", "rldp", "rpml")
+ROBUST_OVER_VERSIONS = (*_ROBUST_OVER_ROWS, "rsrlip", "rattribute")
 """Robust guarantees that can be kept over several versions about the same people."""
 
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
-_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect")
-_OVER_VERSIONS = (*_OVER_ROWS, *ROBUST_OVER_VERSIONS, *_FOR_KNOWN_OVER_VERSIONS)
+_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect", *_ROBUST_OVER_ROWS)
+_OVER_VERSIONS = (*_OVER_ROWS, *_FOR_KNOWN)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
@@ -153,13 +153,7 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 
-    if spec.unit is not None and spec.guarantee.kind in ROBUST_OVER_VERSIONS:
-        yield (
-            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: how rows '
-            "follow one another is counted without limits for a population; write guarantee = "
-            f'"{_kept(spec)}", or take unit out'
-        )
-    elif parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
+    if parse_guarantee(spec.guarantee.canonical).settings.get("set") == "chi2":
         yield (
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
             f'change is bounded in boxes alone; write guarantee = "{_over_boxes(spec)}", or {_DIFFERENT}'
@@ -172,11 +166,11 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
         )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
-            f'guarantee = "{spec.guarantee.canonical}" is not there yet over versions about the same people: for a '
-            "population observers who know none of the published columns are bounded, and for the counted records "
-            f'those who know any; write guarantee = "{_kept(spec)}", or {_DIFFERENT}'
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet over versions about the same people: one bound '
+            "on what is learned of the secret is kept over them, and not several, nor one on averages; write guarantee "
+            f'= "{_kept(spec)}", or {_DIFFERENT}'
         )
-    elif spec.guarantee.kind in _FOR_KNOWN_OVER_VERSIONS:
+    elif spec.guarantee.kind in _FOR_KNOWN:
         yield from _known_over_versions(spec)
     if spec.mechanism.reads_secret:
         yield (
@@ -193,7 +187,7 @@ def _known_over_versions(spec: ReleaseSpec) -> Iterator[str]:
             "about the same people: what each version changes of it adds up for an observer who knows the other "
             f"columns; take it out of publish, or write {_DIFFERENT}"
         )
-    if spec.history is not None and spec.history.robust:
+    if spec.history is not None and spec.history.robust and spec.guarantee.kind not in ROBUST_OVER_VERSIONS:
         yield (
             f'robust in [history] is not there yet for guarantee = "{spec.guarantee.canonical}": what noise leaves '
             "open is bounded for observers who know none of the published columns; take robust out of [history]"
@@ -210,13 +204,10 @@ def _kept(spec: ReleaseSpec) -> str:
     from funnel.guarantees import parse_guarantee
 
     part = spec.guarantee.parts[0] if spec.guarantee.parts else spec.guarantee.canonical
-    kind, _, numbers = part.partition(":")
-    if kind in ROBUST_OVER_VERSIONS and spec.unit is None:
+    kind = part.partition(":")[0]
+    known = spec.unit is None and not spec.publishes_secret and kind in _FOR_KNOWN
+    if kind in ROBUST_OVER_VERSIONS and (kind in _OVER_ROWS or known):
         return part
-    nominal, first = kind.removeprefix("r"), numbers.rpartition(",")[0]
-    known = spec.unit is None and not spec.publishes_secret and nominal in _FOR_KNOWN_OVER_VERSIONS
-    if kind != nominal and (nominal in _OVER_ROWS or known):
-        return f"{nominal}:{first}"
     return f"lip:{parse_guarantee(part).budget or 1.0!r}"
 
 

@@ -83,7 +83,7 @@ def test_costs_are_those_of_the_file_and_of_nothing_that_is_refused(
     other.write_text(json.dumps({**found, some: 0.0123}), encoding="utf-8")
     assert "| 1.2 % |" not in page
     assert "| 1.2 % |" in combinations_page.page()
-    refused = Combination("one channel", "units", "none", "rlip:1.0,0.05", "information")
+    refused = Combination("one channel", "units", "none", "lip:1.0", "unchanged")
     other.write_text(json.dumps({**found, str(refused): 0.5}), encoding="utf-8")
     with pytest.raises(ValueError, match="is not released"):
         combinations_page.page()

@@ -14,7 +14,7 @@ from funnel.planning import plan
 from funnel.preview.counted import preview
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
-from funnel.recount import open_tables
+from funnel.recount import left_open
 from funnel.recount.noise import cell_limit
 from funnel.register.register import Register
 from funnel.release import secret
@@ -70,7 +70,7 @@ def test_the_second_computation_refuses_what_more_noise_would_leave_open(
 ) -> None:
     # As if noise were many times as wide as it is said to be: channels that say much are beyond the bound then.
     register = Register.of(made[0] / ".funnel", "panel")
-    monkeypatch.setattr(open_tables, "cell_limit", lambda scale, tail: 60 * cell_limit(scale, tail))
+    monkeypatch.setattr(left_open, "cell_limit", lambda scale, tail: 60 * cell_limit(scale, tail))
     found = recount_histories(register.root)
     assert not found.versions[0].broken
     assert any(

@@ -232,10 +232,3 @@ def test_more_people_leave_more_to_be_said() -> None:
 def test_the_set_of_the_paper_has_no_limits_of_changes() -> None:
     with pytest.raises(funnel.errors.SpecError, match="over boxes"):
         funnel.History(funnel.RLDP(1.0, 0.05, set="chi2"))
-
-
-def test_rows_of_a_unit_have_no_limits_in_a_population() -> None:
-    with pytest.raises(funnel.errors.SpecError, match=r"choose lip:0\.5"):
-        funnel.History(funnel.RLIP(0.5)).extend(
-            panel(1, 50, 1)[0], key=["id"], unit=["id"], secret=["ill"], inputs=["size"], version="v"
-        )

@@ -24,8 +24,9 @@ from funnel.history.possible import PossibleStep, Reach
 from funnel.history.worst_tables import worst, worst_after
 from funnel.joint import Joint
 from funnel.recount.history_bounds import sides_of
+from funnel.recount.left_open import OpenTables
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.open_tables import OpenTables, _Begun, _Reach, _Step, _tail_of_changes
+from funnel.recount.open_tables import _Begun, _Reach, _Step, _tail_of_changes
 from funnel.recount.promise import read_promise
 from funnel.recount.share_limits import ONE, extreme, largest_sum, sampled_shares, shares_of
 from tests.funnel.history.test_possible import alphabets
@@ -128,7 +129,7 @@ def test_both_computations_limit_the_same(alpha: Fraction | None, data: st.DataO
 
     begun = _Begun(tables, 1, alpha)
     limited_shares = shares_of if alpha is None else partial(sampled_shares, tail=_tail_of_changes(alpha, 1, c, c))
-    second = _Step(tables.since["w"], tables.most, limited_shares, begun.inputs, range(a))
+    second = _Step.since(tables.since["w"], tables.most, limited_shares, begun.inputs, range(a))
     scale = 1 if alpha is None else ONE
     for one, other in (("cells", begun.cells), ("totals", begun.sums)):
         limits_found = np.moveaxis(getattr(shares, one), 0, -1)
