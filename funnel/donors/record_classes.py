@@ -12,6 +12,9 @@ from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
 
+# Between the name of a class and the number of one of its parts.
+PART = "."
+
 
 @dataclass(frozen=True)
 class Term:
@@ -97,7 +100,8 @@ class RecordClasses:
     questions : tuple of Question
         The first is asked of every record; later ones follow from earlier ones.
     names : tuple of str
-        Of the classes.
+        Of the classes. Where classes are cut for observers of one column, "3.2" is the second part of class "3": what
+        observers know of the secret is by class, and donors are of a part.
     known : tuple of str
         Columns that observers may know: in each class all records have the same values there.
     known_values : tuple of tuple of str
@@ -148,6 +152,18 @@ class RecordClasses:
         """The classes as symbols of a column, after those of the known ones."""
         symbols = zip(self.known_values or [()] * len(self.names), self.names, strict=True)
         return Alphabet((*self.known, CLASS_COLUMN), tuple((*values, name) for values, name in symbols))
+
+    @property
+    def class_of(self) -> IntArray:
+        """Of every class the number of that which it is a part of, shape (k,): "3.2" is the second part of "3"."""
+        whole = [name.partition(PART)[0] for name in self.names]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(whole))}
+        return np.array([numbers[name] for name in whole])
+
+    @property
+    def draws_evenly(self) -> bool:
+        """Whether donors have nothing to do with the record that they stand for: between parts of classes."""
+        return any(PART in name for name in self.names)
 
     def of_records(self, records: Alphabet) -> IntArray:
         """The number of the class of every record, shape (a,).

@@ -6,20 +6,25 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from funnel.donors.any_column import AnyColumn
 from funnel.donors.growing import grown
+from funnel.donors.part_programme import best_moves
+from funnel.donors.parts import parts_by_need
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, PosteriorGuarantee
-from funnel.guarantees.several import Several
+from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
+from funnel.guarantees.lip import LIP
+from funnel.guarantees.several import parts_of
 from funnel.guarantees.srlip import SRLIP
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
 from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol
+from funnel.protocol import INVARIANT, Protocol
+from funnel.rounding import marginal_weights
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
 from funnel.solver.optimum import optimal
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _RULES = Rules(by_class=True)
+SINGLE: Final = "single"
+"""That observers may know any one of the published columns, whichever it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +59,8 @@ class ColumnsSolution:
         Of every column the share of the records whose value is expected to be published as it is.
     level : float
         The smallest budget (nats) for which the guarantee holds, over all published records.
+    witness : Witness
+        Where that is: the class of a published record, the value of the secret, and what the observer knows.
     seconds : float
         Time taken.
     """
@@ -62,6 +71,7 @@ class ColumnsSolution:
     bound: float
     by_column: Mapping[str, float]
     level: float
+    witness: Witness
     seconds: float
 
     @property
@@ -76,7 +86,7 @@ def fit_columns(
     guarantee: Guarantee,
     secret: Sequence[str] | str | None = None,
     *,
-    known: Sequence[str] = (),
+    known: Sequence[str] | Literal["single"] = (),
     least: int = 200,
     rules: Rules = _RULES,
     gap: float = 1e-4,
@@ -103,8 +113,10 @@ def fit_columns(
         these.
     secret : str or sequence of str, optional
         Columns of the secret; a Joint has them.
-    known : sequence of str, optional
-        Columns that observers may know of a person: ``srlip`` is then kept for those who know any set of these.
+    known : sequence of str or "single", optional
+        Columns that observers may know of a person: ``srlip`` is then kept for those who know any set of these; or, of
+        "single", for those who know any one of the columns, whichever it is. Then classes are cut into parts, and the
+        donor is anybody of the new part, each as likely, whatever the order of the columns.
     least : int
         A class has at least so many records.
     rules : Rules
@@ -138,15 +150,10 @@ def fit_columns(
     (0.824, ('1', '2', '3'))
     """
     started = time.perf_counter()
-    parts = guarantee.parts if isinstance(guarantee, Several) else (guarantee,)
-    kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()))
-    if guarantee.is_perfect or not all(isinstance(part, kinds) for part in parts):
-        raise SpecError(
-            f"{guarantee} is no bound on the posterior of the secret that records of many columns could be moved "
-            "under; choose lip, alip, ldp or pml with a budget above 0, or name known columns for srlip"
-        )
+    single = known == SINGLE
+    _check_kinds(guarantee, known)
     columns = _columns_of(groups)
-    for column in known:
+    for column in () if single else known:
         if column not in columns:
             raise SpecError(f"known names {column!r}, which is not published{did_you_mean(column, columns)}")
     joint = _joint_of(source, columns, secret).occurring
@@ -155,20 +162,63 @@ def fit_columns(
             "the counts are known up to noise, and a bound over all tables within it is not kept for many columns; "
             "give the protected counts themselves, joint.as_published"
         )
-    classes = grown(joint, least, rules, known, progress)
-    counted = classes.counted(joint)
-    found = optimal(
-        counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"
-    )
+    classes = grown(joint, least, rules, () if single else known, progress)
+    if single:
+        classes, protocol, unchanged, bound, level = _for_any_column(joint, classes, guarantee, progress)
+    else:
+        counted = classes.counted(joint)
+        found = optimal(
+            counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"
+        )
+        protocol, unchanged, bound = found.protocol, found.utility, found.bound
+        level = guarantee.level(counted, protocol)
     return ColumnsSolution(
-        found.protocol,
+        protocol,
         classes,
-        found.utility,
-        found.bound,
-        _by_column(joint, classes, found.protocol, columns),
-        guarantee.level(counted, found.protocol).value,
+        unchanged,
+        bound,
+        _by_column(joint, classes, protocol, columns),
+        level.value,
+        level.witness,
         time.perf_counter() - started,
     )
+
+
+def _check_kinds(guarantee: Guarantee, known: Sequence[str]) -> None:
+    """Refuse guarantees that whole records cannot be moved under."""
+    parts = parts_of(guarantee)
+    if known == SINGLE:
+        if guarantee.is_perfect or not any(isinstance(part, SRLIP) for part in parts):
+            raise SpecError(
+                f"{guarantee} is no bound for observers of one column; with known = {SINGLE!r} write for instance "
+                "lip:1.0 & srlip:2.0"
+            )
+        if not all(isinstance(part, (LIP, SRLIP)) for part in parts):
+            raise SpecError(
+                f"known = {SINGLE!r} goes with lip and srlip, and {guarantee} asks for more; leave that out"
+            )
+        return
+    kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()))
+    if guarantee.is_perfect or not all(isinstance(part, kinds) for part in parts):
+        raise SpecError(
+            f"{guarantee} is no bound on the posterior of the secret that records of many columns could be moved "
+            "under; choose lip, alip, ldp or pml with a budget above 0, or name known columns for srlip"
+        )
+
+
+def _for_any_column(
+    joint: Joint, classes: RecordClasses, guarantee: Guarantee, progress: Progress
+) -> tuple[RecordClasses, Protocol, float, float, Level]:
+    """Parts of classes, the protocol between them, what it leaves unchanged and what any could, and its level."""
+    # Who knows nothing is one of those that srlip is for.
+    alone = min(part.budget for part in parts_of(guarantee))
+    knowing = min(part.budget for part in parts_of(guarantee) if isinstance(part, SRLIP))
+    classes = parts_by_need(joint, classes, knowing)
+    observers = AnyColumn.of(joint, classes)
+    found = best_moves(observers, alone, knowing, progress)
+    marginal = marginal_weights(classes.counted(joint), found.weights)
+    protocol = Protocol(found.weights, marginal, classes.alphabet, classes.alphabet, INVARIANT, str(guarantee))
+    return classes, protocol, found.unchanged, found.bound, observers.level(found.weights, alone, knowing)
 
 
 def _by_column(
@@ -180,9 +230,7 @@ def _by_column(
     kept = np.full(len(columns), float(np.diag(moves) @ sizes))
     for target, source in zip(*np.nonzero(moves), strict=True):
         if source != target:
-            records, others, shares = donors.pairs(int(source), int(target))
-            alike: IntArray = donors.codes[records] == donors.codes[others]
-            kept += float(moves[target, source] * sizes[source]) * (shares @ alike)
+            kept += float(moves[target, source] * sizes[source]) * donors.agreeing(int(source), int(target))
     of = dict(zip(columns, (kept / joint.n).tolist(), strict=True))
     return {column: of[column] for column in joint.inputs.columns}
 

@@ -36,6 +36,10 @@ class Classifier(Interface):
     def names(self) -> tuple[str, ...]:
         """Of the classes."""
 
+    @property
+    def draws_evenly(self) -> bool:
+        """Whether donors have nothing to do with the record that they stand for."""
+
     def of_records(self, records: Alphabet) -> IntArray:
         """The number of the class of every record."""
 
@@ -65,6 +69,9 @@ class Donors:
         The number of the class of every record.
     counts : ndarray of int64, shape (a,)
         People with each, at least one.
+    evenly : bool
+        Whether whoever comes to a class takes the place of any person there, each as likely, instead: then what
+        observers of one column conclude is known exactly.
     """
 
     columns: tuple[str, ...]
@@ -73,6 +80,7 @@ class Donors:
     classes: tuple[str, ...]
     of_record: IntArray
     counts: IntArray
+    evenly: bool = False
 
     @classmethod
     def of(
@@ -104,7 +112,8 @@ class Donors:
             numbers = {text: i for i, text in enumerate(known)}
             codes[:, j] = [numbers.setdefault(symbol[place], len(numbers)) for symbol in records.symbols]
             values.append(tuple(numbers))
-        return cls(tuple(columns), tuple(values), codes, classes.names, classes.of_records(records), counts)
+        of_record = classes.of_records(records)
+        return cls(tuple(columns), tuple(values), codes, classes.names, of_record, counts, classes.draws_evenly)
 
     def __len__(self) -> int:
         """a, how many different records there are."""
@@ -173,6 +182,24 @@ class Donors:
         shares = np.diff(cuts, prepend=0) / cuts[-1]
         return records[np.searchsorted(first, cuts)], others[np.searchsorted(second, cuts)], shares
 
+    @cached_property
+    def _shares(self) -> list[FloatArray]:
+        """Of every column the shares of the people of each class who have its values, (k, values)."""
+        found = []
+        for values, codes in zip(self.categories, self.codes.T, strict=True):
+            people = np.zeros((len(self.classes), len(values)))
+            np.add.at(people, (self.of_record, codes), self.counts)
+            found.append(people / np.maximum(self.sizes, 1)[:, np.newaxis])
+        return found
+
+    def agreeing(self, source: int, target: int) -> FloatArray:
+        """Of those of one class who go to another the share with the value of their donor, shape (columns,)."""
+        if self.evenly:
+            return np.array([shares[source] @ shares[target] for shares in self._shares])
+        records, others, shares = self.pairs(source, target)
+        alike: IntArray = self.codes[records] == self.codes[others]
+        return np.asarray(shares @ alike)
+
     def taken(self, records: Codes, classes: Codes, words: Callable[[int], WordArray]) -> Codes:
         """The records that are published for some, given the classes that were drawn for them.
 
@@ -194,9 +221,12 @@ class Donors:
         moved = np.flatnonzero(classes != self.of_record[records])
         taken, into = records[moved], classes[moved]
         size, other = self.sizes[self.of_record[taken]], self.sizes[into]
-        # At any place of the record's people, exactly: counts of people multiply to less than 2^63.
-        place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)
-        donor = self._starts[into] + place // size
+        if self.evenly:
+            donor = self._starts[into] + _below(other, moved, words)
+        else:
+            # At any place of the record's people, exactly: counts of people multiply to less than 2^63.
+            place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)
+            donor = self._starts[into] + place // size
         out[moved] = self._order[np.searchsorted(self._ends, donor, side="right")]
         return out
 

@@ -1,0 +1,228 @@
+"""Any one column: what observers conclude from whole records, from who is published as what, person by person."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from funnel.alphabet import Alphabet
+from funnel.donors import ColumnsSolution
+from funnel.errors import SolverError, SpecError
+from funnel.joint import Joint
+from funnel.recount.classes import PlainClasses
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.source import Recount
+from funnel.release.classes_document import classes_document
+from funnel.sampling.donors import Donors
+from funnel.settings.disclosure_rules import Rules
+from tests.sabotage.patching import Patch, patched
+from tests.whole_records import largest_imbalance, largest_ratios
+
+ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"
+COLUMNS = ("place", "size", "colour", "shape")
+FREE = Rules(1, 1.0, 1.0, by_class=True)
+RECORD, KNOWING = 1.0, 1.3
+BOTH = funnel.Several([funnel.LIP(RECORD), funnel.SRLIP(KNOWING)])
+
+
+def some_joint(seed: int, secrets: int = 2) -> Joint:
+    """Records of four columns that tell much of a secret, some of them by rare values."""
+    random = np.random.default_rng(seed)
+    symbols = tuple((f"p{h}", f"s{i}", f"c{j}", f"f{k}") for h, i, j, k in np.ndindex(2, 3, 3, 4))
+    odds = np.array([sum(int(value[1]) for value in symbol) for symbol in symbols]) + random.normal(0, 0.5, 72)
+    shares = np.exp(np.outer(np.arange(secrets), (odds - odds.mean()) / 1.2))
+    people = random.integers(3, 60, 72)
+    counts = [random.multinomial(n, one) for n, one in zip(people, (shares / shares.sum(axis=0)).T, strict=True)]
+    return Joint.from_counts(np.array(counts).T, inputs=Alphabet(COLUMNS, symbols))
+
+
+def solved(joint: Joint, guarantee: funnel.Guarantee = BOTH) -> ColumnsSolution:
+    return funnel.fit_columns(joint, COLUMNS, guarantee, known="single", least=40, rules=FREE)
+
+
+def channel(joint: Joint, found: ColumnsSolution) -> np.ndarray:
+    """P(y | x) of records, shape (a, a): a part stays, or takes the place of anybody of the part that it goes to."""
+    part, people = found.classes.of_records(joint.inputs), joint.counts.sum(axis=0)
+    sizes, moves = np.bincount(part, people), found.protocol.matrix
+    moved = moves[part[:, None], part] * (people / sizes[part])[:, None]
+    return np.where(part[:, None] == part, 0.0, moved) + np.diag(moves.diagonal()[part])
+
+
+def largest_change(joint: Joint, found: ColumnsSolution, having: np.ndarray) -> float:
+    """The largest |log| of a posterior over the prior of those who know that a person has one of some records."""
+    of_class = np.array([name.split(".")[0] for name in found.classes.names])[found.classes.of_records(joint.inputs)]
+    belief = np.empty(joint.counts.shape)
+    for name in set(of_class):
+        inside = of_class == name
+        belief[:, inside] = (joint.counts[:, inside].sum(axis=1) / joint.counts[:, inside].sum())[:, None]
+    belief *= joint.counts.sum(axis=0) * having
+    prior, after = belief.sum(axis=1) / belief.sum(), belief @ channel(joint, found).T
+    seen = after.sum(axis=0) > 1e-9
+    return float(np.abs(np.log(after[:, seen] / after[:, seen].sum(axis=0) / prior[:, None])).max())
+
+
+def again(joint: Joint, found: ColumnsSolution) -> tuple[Fraction, float, float]:
+    """Imbalance, and levels of observers of no column and of one, from the texts of protocol and questions."""
+    counts = {
+        (joint.secret.symbols[s], joint.inputs.symbols[x]): int(joint.counts[s, x])
+        for s, x in zip(*np.nonzero(joint.counts), strict=True)
+    }
+    counted = Recount(joint.secret.columns, COLUMNS, joint.secret.symbols, joint.inputs.symbols, counts, joint.n, 0, "")
+    released = ReleasedProtocol.parse(found.protocol.to_json())
+    classes = PlainClasses.parse(classes_document(found.classes).to_bytes())
+    ratios = largest_ratios(released, classes, counted)
+    alone, *others = (math.inf if ratio is None else math.log(ratio) for ratio in ratios.values())
+    assert list(ratios) == [None, *COLUMNS]
+    return largest_imbalance(released, classes, counted), alone, max(others)
+
+
+@pytest.mark.parametrize("secrets", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_observer_of_one_column_is_within_the_bound(seed: int, secrets: int) -> None:
+    joint = some_joint(seed, secrets)
+    found = solved(joint)
+    moves, people = channel(joint, found), joint.counts.sum(axis=0)
+    assert moves.sum(axis=0) == pytest.approx(np.ones(72), abs=1e-12)
+    assert moves @ people == pytest.approx(people, rel=1e-9)
+    alone = largest_change(joint, found, np.ones(72))
+    knowing = max(
+        largest_change(joint, found, np.array([symbol[place] == value for symbol in joint.inputs.symbols]))
+        for place, column in enumerate(COLUMNS)
+        for value in joint.inputs.texts[place]
+    )
+    assert alone <= RECORD + 1e-9
+    assert knowing <= KNOWING + 1e-9
+    # Of two bounds the level is one of the larger; the optimum reaches one of them.
+    assert found.level == pytest.approx(max(alone * KNOWING / RECORD, knowing), rel=1e-6)
+    assert KNOWING * (1 - 1e-4) <= found.level <= KNOWING
+    imbalance, alone_again, knowing_again = again(joint, found)
+    assert imbalance <= 1e-12
+    assert (alone_again, knowing_again) == pytest.approx((alone, knowing), rel=1e-6)
+    assert found.unchanged == pytest.approx(float(moves.diagonal() @ people) / joint.n, abs=1e-3)
+    assert 0.1 < found.unchanged <= found.bound <= found.unchanged + 1e-4
+
+
+def test_the_witness_is_where_the_level_is() -> None:
+    joint = some_joint(1)
+    found = solved(joint, funnel.SRLIP(KNOWING))
+    (column, value), *_ = found.witness.given
+    place = COLUMNS.index(column)
+    having = np.array([symbol[place] == value for symbol in joint.inputs.symbols])
+    assert largest_change(joint, found, having) == pytest.approx(found.level, rel=1e-9)
+    assert found.witness.ratio is not None
+    assert math.log(found.witness.ratio) == pytest.approx(found.level, rel=1e-9)
+
+
+def test_a_bound_for_the_record_alone_leaves_them_uncovered() -> None:
+    """What the test above would not see if it could not be there."""
+    joint = some_joint(0)
+    found = solved(joint)
+    loose = solved(joint, funnel.Several([funnel.LIP(RECORD), funnel.SRLIP(8.0)]))
+    assert again(joint, loose)[2] > KNOWING + 0.2
+    assert loose.unchanged > found.unchanged + 0.01
+
+
+def test_donors_are_anybody_of_the_part_for_every_record() -> None:
+    """A word for every remainder: each person of the new part is the donor of one of them, whoever leaves."""
+    codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int32)
+    of, counts = np.array([0, 0, 1, 1]), np.array([2, 1, 3, 4])
+    donors = Donors(("a", "b"), (("x", "y"), ("p", "q")), codes, ("1.1", "1.2"), of, counts, evenly=True)
+    for record, target, people in ((0, 1, [0, 0, 3, 4]), (1, 1, [0, 0, 3, 4]), (2, 0, [2, 1, 0, 0])):
+        size = sum(people)
+        words = np.arange(size, dtype=np.uint64) + np.uint64(size * 1000)
+        drawn = donors.taken(np.full(size, record), np.full(size, target), partial(_always, words))
+        assert np.bincount(drawn, minlength=4).tolist() == people
+    assert donors.agreeing(0, 1) == pytest.approx([0.0, (2 * 3 + 1 * 4) / 3 / 7])
+
+
+def _always(words: np.ndarray, attempt: int) -> np.ndarray:
+    return words
+
+
+def test_draws_are_what_was_expected() -> None:
+    """Shares of unchanged values by column are within seven standard errors, and donors are not those of lines."""
+    four = ["education", "sex", "race", "relationship"]
+    found = funnel.fit_columns(ADULT, four, funnel.parse_guarantee("lip:1.0 & srlip:2.0"), ["income"], known="single")
+    assert 0.2 < found.unchanged < 0.95
+    source = pq.read_table(ADULT, columns=four)
+    drawn = funnel.sanitise(source, found.protocol, classes=found.classes, shuffle=False)
+    n, kept = source.num_rows, np.ones(source.num_rows, dtype=bool)
+    for column in four:
+        same = np.array(source[column].to_pylist()) == np.array(drawn[column].to_pylist())
+        kept &= same
+        share = found.by_column[column]
+        assert abs(same.mean() - share) <= 7 * math.sqrt(share * (1 - share) / n)
+    # A donor may be like the record in all four columns.
+    assert found.unchanged - 7 / math.sqrt(n) <= kept.mean()
+    assert set(drawn["record_class"].to_pylist()) <= {*found.classes.names}
+
+
+def complaints(joint: Joint, found: ColumnsSolution) -> list[str]:
+    """What is wrong by the second computation, and by the words that donors are drawn with."""
+    imbalance, alone, knowing = again(joint, found)
+    level = max(alone * KNOWING / RECORD, knowing)
+    sizes = np.bincount(found.classes.of_records(joint.inputs), joint.counts.sum(axis=0))
+    stays = float(found.protocol.matrix.diagonal() @ sizes) / joint.n
+    donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), found.classes, COLUMNS)
+    target = 1 - donors.of_record[0].clip(0, 1)
+    people = np.where(donors.of_record == target, donors.counts, 0)
+    words = np.arange(people.sum(), dtype=np.uint64) + np.uint64(people.sum() * 1000)
+    drawn = donors.taken(np.zeros(len(words), dtype=np.int64), np.full(len(words), target), partial(_always, words))
+    wrong = {
+        "balance": imbalance > 1e-12,
+        "record": alone > RECORD,
+        "one column": knowing > KNOWING,
+        "level": not math.isclose(level, found.level, rel_tol=1e-9),
+        "unchanged": not math.isclose(stays, found.unchanged, rel_tol=1e-9),
+        "donors": np.bincount(drawn, minlength=72).tolist() != people.tolist(),
+    }
+    return [name for name, is_wrong in wrong.items() if is_wrong]
+
+
+# One line of the maker each, and how a release by it would be noticed; None where the maker itself refuses.
+MUTANTS: list[tuple[str, str, str, str | None]] = [
+    ("funnel.donors.any_column", "class_of = classes.class_of", "class_of = np.arange(len(classes.names))", "level"),
+    ("funnel.donors.any_column", "found.counts.sum(axis=0)]).T", "found.counts[0]]).T", "level"),
+    ("funnel.donors.any_column", "moved[part] = 0", "moved[part] = row[part]", None),
+    ("funnel.donors.any_column", "* int(self.sizes[part]))", "* int(self.people[1, part]))", None),
+    ("funnel.donors.record_classes", "name.partition(PART)[0]", "name.partition(PART)[2]", "level"),
+    ("funnel.donors.wide_tables", "knowing = min(part", "knowing = 2 * min(part", "one column"),
+    ("funnel.donors.wide_tables", "alone = min(part.budget", "alone = 2 * min(part.budget", "record"),
+    ("funnel.donors.part_programme", "sizes) / sizes)", "sizes) / sizes[:, np.newaxis])", None),
+    ("funnel.donors.part_programme", "if agrees else 0.0", "if not agrees else 0.0", None),
+    ("funnel.sampling.donors", "_below(other, moved, words)", "_below(size, moved, words)", "donors"),
+    ("funnel.sampling.donors", "counts, classes.draws_evenly)", "counts, False)", "donors"),
+]
+
+
+def test_without_a_mutant_nothing_is_wrong() -> None:
+    assert complaints(some_joint(2), solved(some_joint(2))) == []
+
+
+@pytest.mark.parametrize(("module", "old", "new", "noticed"), MUTANTS)
+def test_a_changed_line_of_the_maker_is_noticed(module: str, old: str, new: str, noticed: str | None) -> None:
+    joint = some_joint(2)
+    with patched(Patch(module, old, new)):
+        if noticed is None:
+            with pytest.raises(SolverError):
+                solved(joint)
+        else:
+            assert noticed in complaints(joint, solved(joint))
+
+
+def test_other_bounds_are_refused() -> None:
+    joint = some_joint(0)
+    for guarantee, why in (
+        (funnel.LIP(1.0), "is no bound for observers of one column"),
+        (funnel.SRLIP(0.0), "is no bound for observers of one column"),
+        (funnel.Several([funnel.LDP(1.0), funnel.SRLIP(1.0)]), "goes with lip and srlip, and .* asks for more"),
+    ):
+        with pytest.raises(SpecError, match=why):
+            solved(joint, guarantee)
