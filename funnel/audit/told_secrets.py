@@ -250,8 +250,10 @@ def _excess(lift: Floats) -> Floats:
 def _confidence_complaints(told: PublicReport, document: ProtocolDocument, rows: int) -> Iterator[str]:
     """The confidence set follows from how many cells and records there are."""
     said = told.estimation
-    if said.cells != told.secret.values * told.published.values:
-        yield "estimation.cells is not the number of secrets times that of published values"
+    kept = [place for place, column in enumerate(document.prior.columns) if column not in told.secret.columns]
+    others = {tuple(symbol[place] for place in kept) for symbol in document.prior.symbols}
+    if said.cells != told.secret.values * len(others):
+        yield "estimation.cells is not the number of secrets times that of the other published values"
     if said.records != rows:
         yield "estimation.records is not the number of records"
     radius = float(chdtri(said.cells - 1, said.alpha)) / rows if said.cells > 1 else 0.0
