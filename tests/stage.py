@@ -233,6 +233,8 @@ def _serve() -> None:
     # What is imported is not looked through again by any of the copies, which would have to copy all of it for that.
     gc.collect()
     gc.freeze()
+    # As in tests (conftest.py): commands leave little behind.
+    gc.set_threshold(20_000, 50, 100)
     gc.enable()
     children: dict[int, _Child] = {}
     runner = _Runner()

@@ -125,6 +125,18 @@ def test_rooms_are_attributes_and_other_names_are_not() -> None:
 def test_mechanisms_is_a_module_with_its_modules_in_it() -> None:
     assert isinstance(funnel.mechanisms, types.ModuleType)
     assert callable(funnel.mechanisms.oue.listed_sets)
+    with pytest.raises(AttributeError, match="no attribute 'oue_of'"):
+        _ = funnel.mechanisms.oue_of
+
+
+def test_a_mechanism_is_found_by_its_own_name_and_loads_no_other() -> None:
+    for name in funnel.mechanisms.names():
+        found = funnel.mechanisms.mechanism(name)
+        assert found.name == name
+        assert funnel.mechanisms.mechanism(name) == found
+    modules = loaded("import funnel; funnel.mechanisms.mechanism('grr')")
+    assert "funnel.mechanisms.grr" in modules
+    assert not {"funnel.mechanisms.oue", "funnel.solver.optimum", "highspy", "scipy"} & modules
 
 
 # No finder finds the extras, as if they were not installed.

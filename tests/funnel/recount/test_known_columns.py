@@ -37,7 +37,7 @@ class TwoColumns(Wave):
         return Joint.from_table(self.table(), SECRET, BOTH)
 
 
-WAVES = [TwoColumns(wave.people) for wave in panel(2, count=3, people=300)]
+WAVES = [TwoColumns(wave.people) for wave in panel(2, count=2, people=200)]
 
 
 def registered(folder: Path, guarantee: SRLIP) -> Made:
