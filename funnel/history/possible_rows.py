@@ -8,6 +8,7 @@ little of it as is enough: limits of a sum are no more than the sum of limits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.linalg import block_diag
 from funnel.history.allowed import Kept, allowed_by
 from funnel.history.beliefs import Beliefs, cone_over
 from funnel.history.conditions import binding_rows
+from funnel.history.distributions import BoolArray
 from funnel.history.history_status import Standing
 from funnel.history.possible import PossibleStep, Told
 from funnel.history.possible_distributions import DistributionSet
@@ -32,6 +34,8 @@ _MOST: Final = 40
 _ROUNDS: Final = 8
 # A constant row is worth a law more from this share on.
 _LITTLE: Final = 1e-4
+# What may be known of a person is left untold where so many of the people have histories that cannot be bounded for it.
+_FEW: Final = 0.1
 # What proofs by intervals need besides.
 _SURE: Final = 1e-9
 # Channels have so many mixtures at most: shares 1, 1/2, … of what their histories need.
@@ -72,18 +76,27 @@ class PossibleSearch:
         known = next(iter(possible.steps_of(standing.nodes[:1])[1].values())).known
         priors = [standing.priors, *((one.counted,) * len(standing.priors) for one in known)]
         self._cones = [[binding_rows(cone_over(inner, prior)) for prior in of_known] for of_known in priors]
+        self._few: list[BoolArray] = []
         every = np.arange(len(standing.nodes))
-        inside = np.zeros(len(every), dtype=bool)
+        inside = np.ones((len(every), len(self._cones)), dtype=bool)
         rooms: dict[int, FloatArray] = {}
         for here, _, _, found in self._decided(every, np.ones((1, self._shape[1]))):
-            inside[here] = (found.above < found.below)[:, 1:].all(axis=1)
+            for place in range(len(self._cones)):
+                within = (found.above < found.below)[:, 1:][:, found.known[1:] == place]
+                inside[here, place] = within.all(axis=1)
             rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
+        # To whoever knows what too few have rows tell nothing: they are the same for all inputs with it.
+        missed = masses.sum(axis=1) @ ~inside / masses.sum()
+        self._few = [one.inside for one, share in zip(known, missed[1:].tolist(), strict=True) if share > _FEW]
+        self._classes = _joined(self._few, self._shape[1])
+        inside[:, 1:] |= missed[1:] > _FEW
         # Nothing can be said where the history alone may be outside the bound.
-        self.open: IntArray = np.flatnonzero(inside)
+        self.open: IntArray = np.flatnonzero(inside.all(axis=1))
         conditions = max((len(rooms[h]) for h in self.open.tolist()), default=1)
         self._room = np.ones((len(self.open), conditions))
         for place, h in enumerate(self.open.tolist()):
-            self._room[place, 1 : len(rooms[h])] = rooms[h][1:]
+            # Of what is left untold nothing is asked.
+            self._room[place, 1 : len(rooms[h])] = np.where(rooms[h] > 0, rooms[h], 1.0)[1:]
         self._laws: list[list[list[FloatArray]]] = [[[] for _ in self._cones] for _ in range(len(every))]
         self._rounds = 0
         self._search: RowSearch | None = None
@@ -103,7 +116,7 @@ class PossibleSearch:
         work = Budget.of(budget)
         while len(self.open):
             search = self._search or self._begun()
-            found = search.best(gains, budget=work, progress=progress)
+            found = self._apart(search.best(self._merged(gains), budget=work, progress=progress))
             programmes += found.programmes
             rows, channel = self._mended(found.library, found.assigned)
             worth = np.einsum("ha,ma->hm", self._masses[self.open], (rows * gains).sum(axis=1))
@@ -142,8 +155,19 @@ class PossibleSearch:
             block_diag(self._counted.cones[of_counted], *(self._cones[known][prior] for known in slots))
             for of_counted, prior in distinct.tolist()
         ]
-        self._search = RowSearch(stacked, self._masses[self.open], cone_of.reshape(-1), cones)
+        kept = np.eye(int(self._classes.max()) + 1)[self._classes]
+        self._search = RowSearch(stacked @ kept, self._masses[self.open] @ kept, cone_of.reshape(-1), cones)
         return self._search
+
+    def _merged(self, gains: FloatArray) -> FloatArray:
+        """Gains (b, a) as means over inputs that have the same rows."""
+        kept = np.eye(int(self._classes.max()) + 1)[self._classes]
+        masses = np.maximum(self._masses.sum(axis=0), 1e-300)
+        return np.asarray((gains * masses) @ kept / (masses @ kept))
+
+    def _apart(self, found: Rows) -> Rows:
+        """Rows for such inputs together as rows for each of them."""
+        return replace(found, library=found.library[:, :, self._classes])
 
     def _decided(self, histories: IntArray, rows: FloatArray) -> list[_Decided]:
         """Rows (m, b, a) of some histories, or (b, a) of all of them: by last version which these are, and how far."""
@@ -154,6 +178,11 @@ class PossibleSearch:
         for v in np.unique(versions).tolist():
             here = np.flatnonzero(versions == v)
             told, found = told_of(self._possible, steps[v], nodes[here], rows[here], self._inner)
+            if self._few:
+                few = [0, *(any(one.inside is some for some in self._few) for one in steps[v].known)]
+                left_out = np.array(few, dtype=bool)[found.known]
+                above, below = (np.where(left_out, end, one) for end, one in ((0.0, found.above), (1.0, found.below)))
+                found = replace(found, above=above, below=below)
             parts.append((here, steps[v], told, found))
         return parts
 
@@ -195,6 +224,15 @@ class PossibleSearch:
         return np.array(rows), channel
 
 
+def _joined(groups: list[BoolArray], a: int) -> IntArray:
+    """Which inputs are in one group, or in groups that have some in common: the same number for these; (a,)."""
+    classes = np.arange(a)
+    for inside in groups:
+        for _ in groups:
+            classes[np.isin(classes, classes[inside])] = classes[inside].min()
+    return np.asarray(np.unique(classes, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+
+
 def share_that_is_open(step: Step) -> float | None:
     """The share of the people of a step whose history may be outside the bound by itself, under tables left open.
 
@@ -214,6 +252,7 @@ def share_that_is_open(step: Step) -> float | None:
     for v in np.unique(versions[versions >= 0]).tolist():
         here = np.flatnonzero(versions == v)
         rows = np.broadcast_to(ones, (len(here), *ones.shape))
-        _, found = told_of(possible, steps[v], nodes[here], rows, allowed)
+        told = told_of(possible, steps[v], nodes[here], rows, allowed, np.ones(rows.shape, dtype=np.uint64))
+        found = told[1]
         outside += float(people[here][~found.holds].sum())
     return min(1.0, outside / float(observed.records.sum()))

@@ -304,8 +304,9 @@ def _kept(
             for one in here.tolist():
                 kept[one] = _kept_of_new(standing, possible.for_new_people(standing.guarantee), library[channels[one]])
             continue
-        rows = np.ldexp(library[channels[here]].astype(np.float64), -WORD_BITS)
-        _, found = told_of(possible, steps[v], nodes[here], rows, standing.allowed)
+        weights = library[channels[here]]
+        rows = np.ldexp(weights.astype(np.float64), -WORD_BITS)
+        _, found = told_of(possible, steps[v], nodes[here], rows, standing.allowed, weights)
         kept[here] = found.holds.reshape(len(here), -1)
     return kept
 

@@ -13,6 +13,7 @@ from funnel.history.open_shares import HAIR
 from funnel.history.possible import PossibleStep, Reach, Told
 from funnel.history.possible_distributions import DistributionSet
 from funnel.joint import FloatArray, IntArray
+from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +159,13 @@ def told_of(
     nodes: IntArray,
     rows: FloatArray,
     allowed: Allowed,
+    weights: WeightArray | None = None,
 ) -> tuple[list[Told], Worst]:
     """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes.
 
-    First to an observer who knows nothing of a person besides, and then by what the step says may be known.
+    First to an observer who knows nothing of a person besides, and then by what the step says may be known. Where
+    whole numbers (m, b, a) of the rows are given, rows that are the same for all inputs with what is known are decided:
+    they tell its observer nothing, whatever is true.
     """
     m, b, a = rows.shape
     reach, outputs = possible.reach(np.repeat(nodes, b)), rows.reshape(m * b, a)
@@ -175,6 +179,10 @@ def told_of(
         if known is not None:
             # Nobody with the history has such an input, or gets the output.
             far = replace(far, below=np.where(told.most.any(axis=1)[:, None], far.below, 1.0))
+        if known is not None and weights is not None:
+            inside = weights.reshape(m * b, a)[:, known.inside]
+            silent = (inside == inside[:, :1]).all(axis=1)[:, None]
+            far = replace(far, above=np.where(silent, 0.0, far.above), below=np.where(silent, 1.0, far.below))
         every.append(told)
         found.append(far)
     joined = Worst.joined(found)

@@ -228,7 +228,8 @@ class OpenHistories:
             before = self._tree.versions[node]
             if before is None:
                 return True
-            return self._kept(node, before, chapter, [[1] * chapter.a], sides)
+            step = self._step(before, chapter.ordinal, node)
+            return step.holds(self._reach(node), [1] * chapter.a, sides)
         rows = chapter.channels[chapter.followed[node]]
         dense = [_dense(row, chapter.a) for row in rows]
         if all(len(set(row)) == 1 for row in dense):
@@ -248,7 +249,9 @@ class OpenHistories:
         for inside, box in self._begun(chapter.ordinal).known:
             prior = [(least << FINER, most << FINER) for least, most in box.secrets]
             given, some = replace(step, prior=prior), set(inside)
-            rows = [[weight if x in some else 0 for x, weight in enumerate(row)] for row in dense]
+            # Whoever knows it learns nothing from a row that is the same for all with it.
+            telling = [row for row in dense if len({row[x] for x in inside}) > 1]
+            rows = [[weight if x in some else 0 for x, weight in enumerate(row)] for row in telling]
             if not all(given.holds(reach, row, sides) for row in rows if any(row)):
                 return False
         return True

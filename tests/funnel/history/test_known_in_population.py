@@ -171,7 +171,9 @@ def beyond(book: funnel.History, samples: list[Sample], populations: int) -> tup
                 for y, row in enumerate(rows.tolist()):
                     for some in known() if (rows != rows[:, :1]).any() else ():
                         given = [weight if x in some else 0 for x, weight in enumerate(row)]
-                        if any(u * given[cell % a] for cell, u in enumerate(law)):
+                        # Who knows what all rows are the same for learns nothing.
+                        is_telling = len({row[x] for x in some}) > 1
+                        if is_telling and any(u * given[cell % a] for cell, u in enumerate(law)):
                             said += t > 0
                             wrong += not within(lifts(population.prior(t, some, not node), law, given), allowed)
                     for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
