@@ -99,17 +99,18 @@ class AnyColumn:
         """P(secret | what is known), shape (c, v)."""
         return np.asarray(self.given @ self.people.T / self.people.sum(axis=1))
 
-    def level(self, weights: WeightArray, alone: float, knowing: float) -> Level:
-        """The smallest budget for which both bounds hold while they keep their proportion, with the worst observer.
+    def level(self, weights: WeightArray, alone: float, knowing: float, budget: float) -> Level:
+        """The smallest value of a budget for which both bounds hold in proportion to it, with the worst observer.
 
         Parameters
         ----------
         weights : ndarray of uint64, shape (k, k)
             P(published part | true part) in units of 2^-63.
         alone, knowing : float
-            Budgets of observers of no column and of one (nats); the level is one of the larger.
+            Budgets of observers of no column and of one (nats).
+        budget : float
+            What the level is compared with.
         """
-        budget = max(alone, knowing)
         worst: list[Witness | None] = [None, None]
         for ratios in self._ratios(weights):
             for one, some in enumerate((slice(0, 1), slice(1, None))):
