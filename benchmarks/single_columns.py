@@ -1,34 +1,38 @@
-"""Whole records for observers of any one column: what can stay under a bound for them, by classes and at all.
+"""Whole records for observers of any one column: what stays under a bound for them, in parts of classes and at all.
 
-``python -m benchmarks.single_columns`` asks of a protocol over the classes of twelve columns of Adult that it is within
-LIP 1 for observers of the record, and within SRLIP at several budgets for observers who know any one of the columns.
-Such an observer sees a record that agrees with the value they know, the person's own or a donor's, or a record that
-does not agree. Donors are drawn at random from a class, which makes all conditions linear; HiGHS has the optimum. It is
-computed for the classes as they are, for classes that are cut by whether they tell such an observer of a record more
-than the budget, and for donors that all share the known value. Protocols that exchange records by one shared value
-(`benchmarks.exchanges`) keep more; what these keep is found, and no optimum. The last figure is an upper bound for all
-donors, those that are chosen record by record included. Writes ``benchmarks/results/single-columns.json`` and
+``python -m benchmarks.single_columns [--census census_income_kdd.parquet]`` makes protocols for twelve columns of Adult
+(and of Census-Income) that are within LIP 1 for observers of the record, and within SRLIP at several budgets for
+observers who know any one of the columns: those of `funnel.fit_columns` with ``known="single"``. Beside it, for Adult:
+the optimum over classes that are not cut, donors being drawn at random or all sharing the known value; protocols that
+exchange records by one shared value (`benchmarks.exchanges`), which are found, and no optimum; and an upper bound for
+all donors, those that are chosen record by record included. Writes ``benchmarks/results/single-columns.json`` and
 ``single-columns.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
+import funnel
 from benchmarks.exchanges import exchanged
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.whole_record_cases import SPEC
+from benchmarks.wide_tables import CENSUS, table_of
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
+from funnel.guarantees.several import as_guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.settings.disclosure_rules import Rules
 from funnel.source.counting import count_joint
@@ -38,6 +42,7 @@ BoolArray = npt.NDArray[np.bool_]
 # Of observers of the record, in nats; and the people of a class, at least.
 _BUDGET, _LEAST = 1.0, 50
 _KNOWING = (5.0, 4.0, 3.0, 2.0, 1.0)
+_RULES = Rules(by_class=True, dominance=0.995)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +82,14 @@ class Records:
     @property
     def priors(self) -> FloatArray:
         """P(secret | value), shape (c, values)."""
-        inside = self.inside(self.of_class, self.given.shape[1])
-        return np.asarray(self.given @ inside / inside.sum(axis=0))
+        return np.asarray(self.given @ self.inside / self.inside.sum(axis=0))
 
-    def inside(self, of_kind: IntArray, kinds: int) -> FloatArray:
-        """People of each kind with each value, shape (kinds, values)."""
-        found = np.zeros((kinds, self.cells.max() + 1))
+    @cached_property
+    def inside(self) -> FloatArray:
+        """People of each class with each value, shape (classes, values)."""
+        found = np.zeros((self.given.shape[1], self.cells.max() + 1))
         for column in self.cells.T:
-            np.add.at(found, (of_kind, column), self.counts)
+            np.add.at(found, (self.of_class, column), self.counts)
         return found
 
     def beyond(self, budget: float) -> BoolArray:
@@ -96,17 +101,14 @@ class Records:
         return found
 
 
-def kept(records: Records, knowing: float | None, cut: bool = False, share: bool = False) -> float:
+def kept(records: Records, knowing: float | None, share: bool = False) -> float:
     """The largest share of records that stay, for observers of the record, and of one column within a budget.
 
     Variables are, as shares of all people, moves from class to class, also to other people of one's own, and who stays.
-    Classes may be cut by whether a record is beyond the budget; beliefs remain those of the class. Donors share the
-    known value or not, as it happens, or all do.
+    Donors share the known value or not, as it happens, or all do.
     """
-    apart = records.beyond(knowing) if cut and knowing is not None else np.zeros(len(records.of_class), dtype=bool)
-    names, of_kind = np.unique(2 * records.of_class + apart, return_inverse=True)
-    given, size = records.given[:, names // 2], len(names)
-    sizes = np.bincount(of_kind, records.counts, size)
+    given, size = records.given, records.given.shape[1]
+    sizes = np.bincount(records.of_class, records.counts, size)
     p, c = sizes / sizes.sum(), len(given)
     rows: list[FloatArray] = []
 
@@ -120,7 +122,7 @@ def kept(records: Records, knowing: float | None, cut: bool = False, share: bool
                 row[size * size + k] = own * sign * (given[s, k] - limit)
                 rows.append(row / max(1e-12, np.abs(row).max()))
 
-    inside = records.inside(of_kind, size)
+    inside = records.inside
     for k in range(size):
         bounded(k, records.prior, _BUDGET, np.ones(size), 1.0)
         for prior, known in () if knowing is None else zip(records.priors.T, inside.T, strict=True):
@@ -196,77 +198,122 @@ def at_most(records: Records, knowing: float | None) -> float:
     return float(-found.fun)
 
 
-def rows() -> Iterator[Row]:
-    """One for each budget of observers of one column."""
+def measured(name: str, joint: Joint, knowing: float | None) -> Row:
+    """What stays in parts of classes at a budget of observers of one column, or for observers of the record alone."""
+    bounds = [funnel.LIP(_BUDGET), *([] if knowing is None else [funnel.SRLIP(knowing)])]
+    known: tuple[()] | Literal["single"] = () if knowing is None else "single"
+    started = time.process_time()
+    found = funnel.fit_columns(
+        joint, joint.inputs.columns, as_guarantee(bounds), known=known, least=_LEAST, rules=_RULES
+    )
+    return {
+        "table": name,
+        "knowing": knowing,
+        "parts": len(found.classes.names),
+        "kept": found.unchanged,
+        "bound": found.bound,
+        "level": found.level,
+        "seconds": time.process_time() - started,
+        "outside": None,
+    }
+
+
+def rows(census: Path | None) -> Iterator[Row]:
+    """One for each table and budget of observers of one column."""
     joint = count_joint(ReleaseSpec.load(SPEC), lambda *_: None)
-    composition = Composition.of(joint, grown(joint, _LEAST, Rules(by_class=True, dominance=0.995), ()))
+    composition = Composition.of(joint, grown(joint, _LEAST, _RULES, ()))
     records = Records.of(joint, composition)
     for knowing in (None, *_KNOWING):
-        started = time.process_time()
         yield {
-            "classes": len(composition.classes.names),
-            "knowing": knowing,
+            **measured("Adult", joint, knowing),
             "outside": None if knowing is None else float(records.counts[records.beyond(knowing)].sum() / joint.n),
-            "kept": kept(records, knowing),
-            "kept_cut": None if knowing is None else kept(records, knowing, cut=True),
-            "kept_exchanging": None if knowing is None else exchanged(records, knowing, _BUDGET).kept(records),
-            "kept_sharing": None if knowing is None else kept(records, knowing, share=True),
-            "at_most": at_most(records, knowing),
-            "seconds": time.process_time() - started,
+            "by class": kept(records, knowing),
+            "exchanging": None if knowing is None else exchanged(records, knowing, _BUDGET).kept(records),
+            "sharing": None if knowing is None else kept(records, knowing, share=True),
+            "at most": at_most(records, knowing),
         }
+    if census is not None:
+        joint = Joint.from_table(table_of(census, ["income", *CENSUS]), ["income"], CENSUS)
+        for knowing in (None, *_KNOWING):
+            yield measured("Census-Income", joint, knowing)
 
 
 def page(rows: list[Row]) -> str:
     """The rows as a page."""
     head = [
+        "table",
         "budget of observers of one column",
         "people whose class tells more",
-        "records that stay, by class",
-        "by class, cut",
+        "parts",
+        "records that stay, in parts",
+        "bound for these parts",
+        "level",
+        "s",
+    ]
+    others = [
+        "budget of observers of one column",
+        "in parts",
+        "by class",
         "exchanged by one shared value",
         "by class, if donors shared the known value",
         "any donors at most",
-        "s",
     ]
 
+    def budget(row: Row) -> str:
+        return "none" if row["knowing"] is None else f"{row['knowing']:.0f}"
+
+    def share(row: Row, name: str) -> str:
+        return "" if row.get(name) is None else f"{row[name]:.1%}"
+
     def cells(row: Row) -> list[str]:
-        known = row["knowing"] is not None
         return [
-            f"{row['knowing']:.0f}" if known else "none",
-            f"{row['outside']:.1%}" if known else "",
+            row["table"],
+            budget(row),
+            share(row, "outside"),
+            str(row["parts"]),
             f"**{row['kept']:.1%}**",
-            f"**{row['kept_cut']:.1%}**" if known else "",
-            f"**{row['kept_exchanging']:.1%}**" if known else "",
-            f"{row['kept_sharing']:.1%}" if known else "",
-            f"{row['at_most']:.1%}",
+            f"{row['bound']:.1%}",
+            f"{row['level']:.6f}",
             f"{row['seconds']:.1f}",
         ]
+
+    def compared(row: Row) -> list[str]:
+        names = ("kept", "by class", "exchanging", "sharing", "at most")
+        return [budget(row), *(share(row, name) for name in names)]
 
     lines = [
         "# Whole records for observers of any one column",
         "",
-        f"`python -m benchmarks.single_columns`: twelve columns of Adult in {rows[0]['classes']} classes,",
-        f"LIP {_BUDGET:.0f} for observers of the record, and a bound for observers who know any one of the twelve",
-        "columns of a person as well.",
+        "`python -m benchmarks.single_columns`: twelve columns of Adult and of Census-Income, LIP"
+        f" {_BUDGET:.0f} for observers of the record, and a bound",
+        'for observers who know any one of the twelve columns of a person as well (`known="single"`), in classes of'
+        f" {_LEAST} records or more.",
         "",
         "- *People whose class tells more*: those of whom the share of the secret in their class differs by more than",
         "  the budget (nats) from its share among all who have one of their values.",
-        "- *Records that stay, by class*: the optimum of protocols that read classes and draw donors at random.",
-        "- *By class, cut*: the same, where every class is cut in two, by whether it tells more of a record. Observers",
-        "  believe what the uncut class says. Most records of which it tells no more stay; the others are exchanged.",
+        "- *Records that stay, in parts*: classes are cut by how many donors the records need; no protocol between",
+        "  these parts with donors drawn evenly keeps more than *bound*. *Level* is decided in whole numbers.",
+        "- *s*: processor time, classes included.",
+        "",
+        *table(head, map(cells, rows)),
+        "",
+        "Other donors, Adult:",
+        "",
+        "- *By class*: the optimum where classes are not cut.",
         "- *Exchanged by one shared value*: a record that leaves goes to a donor who has the same value of one of the",
-        "  twelve columns, now of one and now of another, or to anybody. This is a protocol that is within both bounds",
-        "  for every record; no optimum is known. The share of the better of two attempts.",
+        "  twelve columns, now of one and now of another, or to anybody. A protocol that was found, and no optimum.",
         "- *If donors shared the known value*: protocols that read classes, were the donor of everybody who leaves",
         "  their class a person with the value that the observer knows, whichever column that is.",
         "- *Any donors at most*: an upper bound for protocols that choose the donor of a record by all its columns.",
         "  It is not known how much of it can be reached.",
         "",
-        *table(head, map(cells, rows)),
+        *table(others, (compared(row) for row in rows if row["table"] == "Adult")),
         "",
     ]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    save_as_they_come(rows(), "single-columns", page)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--census", type=Path)
+    save_as_they_come(rows(parser.parse_args().census), "single-columns", page)

@@ -58,7 +58,7 @@ class AnyColumn:
 
     Parameters
     ----------
-    told : ndarray of int64, shape (c, g)
+    counts : ndarray of int64, shape (c, g)
         People with each secret in each class, which beliefs follow from.
     class_of : ndarray of int64, shape (k,)
         The class that every part belongs to.
@@ -68,7 +68,7 @@ class AnyColumn:
         Of every other row.
     """
 
-    told: IntArray
+    counts: IntArray
     class_of: IntArray
     people: IntArray
     known: tuple[tuple[str, str], ...]
@@ -78,10 +78,10 @@ class AnyColumn:
         """From counts (c, a) of secrets and whole records."""
         found = Composition.of(joint, classes)
         class_of = classes.class_of
-        told = np.zeros((len(joint.secret), class_of.max() + 1), dtype=np.int64)
-        np.add.at(told.T, class_of, found.people.T)
+        counts = np.zeros((len(joint.secret), class_of.max() + 1), dtype=np.int64)
+        np.add.at(counts.T, class_of, found.people.T)
         people = np.column_stack([found.people.sum(axis=0), found.counts.sum(axis=0)]).T
-        return cls(told, class_of, people, found.cells)
+        return cls(counts, class_of, people, found.cells)
 
     @property
     def sizes(self) -> IntArray:
@@ -92,24 +92,25 @@ class AnyColumn:
     @cached_property
     def given(self) -> FloatArray:
         """P(secret | part), which is that of its class, shape (c, k)."""
-        return np.asarray((self.told / self.told.sum(axis=0))[:, self.class_of])
+        return np.asarray((self.counts / self.counts.sum(axis=0))[:, self.class_of])
 
     @cached_property
     def before(self) -> FloatArray:
         """P(secret | what is known), shape (c, v)."""
         return np.asarray(self.given @ self.people.T / self.people.sum(axis=1))
 
-    def level(self, weights: WeightArray, alone: float, knowing: float) -> Level:
-        """The smallest budget for which both bounds hold while they keep their proportion, with the worst observer.
+    def level(self, weights: WeightArray, alone: float, knowing: float, budget: float) -> Level:
+        """The smallest value of a budget for which both bounds hold in proportion to it, with the worst observer.
 
         Parameters
         ----------
         weights : ndarray of uint64, shape (k, k)
             P(published part | true part) in units of 2^-63.
         alone, knowing : float
-            Budgets of observers of no column and of one (nats); the level is one of the larger.
+            Budgets of observers of no column and of one (nats).
+        budget : float
+            What the level is compared with.
         """
-        budget = max(alone, knowing)
         worst: list[Witness | None] = [None, None]
         for ratios in self._ratios(weights):
             for one, some in enumerate((slice(0, 1), slice(1, None))):
@@ -129,10 +130,10 @@ class AnyColumn:
 
     def _ratios(self, weights: WeightArray) -> Iterator[_Ratios]:
         """Beliefs after a record over those before, exactly: of every part, for records that agree and that do not."""
-        sizes = [int(size) for size in self.told.sum(axis=0)]
+        sizes = [int(size) for size in self.counts.sum(axis=0)]
         unit = math.lcm(*sizes)
         # Secrets of a person of each class in units, and people by class and by what is known of them.
-        tells = self.told.astype(object) * np.array([unit // size for size in sizes], dtype=object)
+        tells = self.counts.astype(object) * np.array([unit // size for size in sizes], dtype=object)
         belongs = (np.arange(len(sizes))[:, np.newaxis] == self.class_of).astype(np.int64).astype(object)
         people = self.people.astype(object)
         before = tells @ (belongs @ people.T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,8 @@ from funnel.joint import FloatArray, IntArray, Joint
 # Above these shares of a class that would have to be exchanged a further part begins.
 _NEEDS = (0.0, 0.0125, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _HARDLY = 1e-12
+# Points of a record are below 2 to this power.
+_BITS = 62
 
 
 def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> RecordClasses:
@@ -32,15 +35,15 @@ def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> Recor
     knowing : float
         The budget of observers of one column, nats.
     """
-    level = np.searchsorted(_NEEDS, _needs(AnyColumn.of(joint, classes), knowing))
-    cells = AnyColumn.of(joint, classes).known
-    # A record has at most one value of each column, so the first digit says what the worst of its values needs.
+    observers = AnyColumn.of(joint, classes)
+    # A record has one value of each column, so the first digit of its points says what the worst of these needs.
     base = len(classes.columns) + 1
+    level = np.searchsorted(_NEEDS[: int(_BITS / math.log2(base))], _needs(observers, knowing))
     of_class = classes.of_records(joint.inputs)
     scales, questions = list(classes.scales), list(classes.questions)
     names: list[str] = []
     ends: dict[str, int] = {}
-    worst = _worst(joint, level, of_class, cells)
+    worst = _worst(joint, level, of_class)
     parts: dict[str, list[int]] = {}
     for g, name in enumerate(classes.names):
         parts[name] = np.unique(worst[of_class == g]).tolist() or [0]
@@ -48,7 +51,7 @@ def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> Recor
         ends[name] = len(scales)
         terms = (
             Term((column,), (value,), base ** (int(needed) - 1))
-            for (column, value), needed in zip(cells, level[:, g], strict=True)
+            for (column, value), needed in zip(observers.known, level[:, g], strict=True)
             if needed
         )
         scales.append(Scale((), tuple(terms)))
@@ -86,8 +89,7 @@ def _needs(known: AnyColumn, knowing: float) -> FloatArray:
     return found
 
 
-def _worst(joint: Joint, level: IntArray, of_class: IntArray, cells: tuple[tuple[str, str], ...]) -> IntArray:
-    """The largest level of a value of every record, shape (a,)."""
+def _worst(joint: Joint, level: IntArray, of_class: IntArray) -> IntArray:
+    """The largest level (values, classes) of a value of every record, shape (a,)."""
     first = np.cumsum([0, *map(len, joint.inputs.texts[:-1])])
-    assert len(cells) == len(level)
     return np.asarray(level[joint.inputs.codes + first, of_class[:, np.newaxis]].max(axis=1))

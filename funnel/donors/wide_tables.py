@@ -218,7 +218,13 @@ def _for_any_column(
     found = best_moves(observers, alone, knowing, progress)
     marginal = marginal_weights(classes.counted(joint), found.weights)
     protocol = Protocol(found.weights, marginal, classes.alphabet, classes.alphabet, INVARIANT, str(guarantee))
-    return classes, protocol, found.unchanged, found.bound, observers.level(found.weights, alone, knowing)
+    return (
+        classes,
+        protocol,
+        found.unchanged,
+        found.bound,
+        observers.level(found.weights, alone, knowing, guarantee.budget),
+    )
 
 
 def _by_column(

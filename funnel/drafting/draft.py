@@ -305,7 +305,8 @@ def _known(choice: Choice) -> list[str]:
         return []
     return [
         "# The bound is also for observers who know any set of these columns of a person; with others named, or fewer,",
-        "# more or fewer records are changed.",
+        "# more or fewer records are changed. An observer who knows another column is not covered: the report says,",
+        "# column by column, for how many people such an observer changes a belief by more than the bound.",
         f"known = {list_of_texts(choice.known)}",
     ]
 

@@ -17,6 +17,15 @@ def _published(value: object) -> tuple[str, ...]:
     return () if value == () else read_columns(value)
 
 
+def _known(value: object) -> object:
+    if value == "single":
+        raise ValueError(
+            'must be a list of columns, such as ["sex", "age"]: a bound for observers of any one column is kept by '
+            "funnel.fit_columns alone, and by no release"
+        )
+    return value
+
+
 # Empty while nobody has looked which columns "auto" means.
 Published = Annotated[tuple[str, ...], BeforeValidator(_published)]
 
@@ -43,7 +52,7 @@ class GroupSettings(Section):
     min_records: Annotated[StrictInt, Field(ge=2)] = 200
     exclude: Texts = ()
     classes: Line | None = None
-    known: Texts = ()
+    known: Annotated[Texts, BeforeValidator(_known)] = ()
     auto: StrictBool = False
 
 

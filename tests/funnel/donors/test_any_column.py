@@ -14,7 +14,7 @@ import pytest
 import funnel
 from funnel.alphabet import Alphabet
 from funnel.donors import ColumnsSolution
-from funnel.errors import SolverError, SpecError
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.joint import Joint
 from funnel.recount.classes import PlainClasses
 from funnel.recount.released import ReleasedProtocol
@@ -120,6 +120,16 @@ def test_the_witness_is_where_the_level_is() -> None:
     assert math.log(found.witness.ratio) == pytest.approx(found.level, rel=1e-9)
 
 
+def test_the_bound_for_one_column_is_one_for_observers_of_none() -> None:
+    """As srlip is everywhere; the level is one of the larger budget."""
+    joint = some_joint(3)
+    found = solved(joint, funnel.Several([funnel.LIP(3.0), funnel.SRLIP(0.9)]))
+    _, alone, knowing = again(joint, found)
+    assert max(alone, knowing) == pytest.approx(0.9, rel=1e-4)
+    assert max(alone, knowing) <= 0.9
+    assert found.level == pytest.approx(max(alone, knowing) * 3.0 / 0.9, rel=1e-9)
+
+
 def test_a_bound_for_the_record_alone_leaves_them_uncovered() -> None:
     """What the test above would not see if it could not be there."""
     joint = some_joint(0)
@@ -215,6 +225,11 @@ def test_a_changed_line_of_the_maker_is_noticed(module: str, old: str, new: str,
                 solved(joint)
         else:
             assert noticed in complaints(joint, solved(joint))
+
+
+def test_a_bound_that_no_exchange_of_whole_records_keeps_is_refused() -> None:
+    with pytest.raises(InfeasibleGuarantee, match="raise its budget, or publish fewer columns"):
+        solved(some_joint(25, 3), funnel.SRLIP(0.05))
 
 
 def test_other_bounds_are_refused() -> None:
