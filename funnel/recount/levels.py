@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -19,10 +16,12 @@ from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import distribution_box
 from funnel.recount.information import SecretInformation
 from funnel.recount.intervals import ball, below, float_above
+from funnel.recount.memory import once
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled, worse
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.side_channels import worst_attribute, worst_srlip
+from funnel.recount.sparse_row import entries_of
 from funnel.recount.worst_boxes import (
     largest_lifts_over_counts,
     largest_lifts_over_distributions,
@@ -134,20 +133,6 @@ class PlainLevel:
     holds: bool
 
 
-# By a digest of all that a level depends on; None outside of `plain_levels_remembered`.
-_known: ContextVar[dict[bytes, PlainLevel] | None] = ContextVar("known_plain_levels", default=None)
-
-
-@contextmanager
-def plain_levels_remembered() -> Iterator[None]:
-    """Within it `plain_level` finds the level of the same counts and weights once."""
-    token = _known.set({})
-    try:
-        yield
-    finally:
-        _known.reset(token)
-
-
 def plain_level(
     guarantee: str | Promise,
     counts: Sequence[Sequence[int]],
@@ -195,19 +180,14 @@ def plain_level(
     PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
-    known, key = _known.get(), b""
-    if known is not None:
-        tables = [[[int(entry) for entry in row] for row in table] for table in (counts, weights)]
-        key = hashlib.sha256(repr((promise, tables, denominator, reads_secret, published, box)).encode()).digest()
-        if key in known:
-            return known[key]
     channel = Channel.of(counts, weights, denominator, reads_secret)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
-    found = _level(promise, channel, published, box)
-    if known is not None:
-        known[key] = found
-    return found
+    rows = [[*entries_of(row)] for row in channel.weights]
+    return once(
+        lambda: _level(promise, channel, published, box),
+        lambda: (promise, channel.counts, rows, channel.denominator, reads_secret, published, box),
+    )
 
 
 def _level(promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None) -> PlainLevel:
