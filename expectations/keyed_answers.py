@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from itertools import accumulate, islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +17,9 @@ import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import keyed_noise
-from funnel.recount.cells import TEXT
-from funnel.recount.databases import opened
-from funnel.recount.files import at_hand, parts_of
 from funnel.recount.keyed_noise import aes_blocks
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.source import file_reader, wanted
+from funnel.recount.source import source_rows
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
 
 # Records at the beginning of the source whose digests are derived again.
 _RECORDS = 4096
-
-Texts = tuple[str | None, ...]
 
 
 def answer_claims(finished: FinishedFolder) -> list[Claim]:
@@ -103,9 +96,8 @@ def _block(text: str) -> bytes:
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
     """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
-    with ExitStack() as stack:
-        rows = islice(_rows_with(spec, key.columns, stack), _RECORDS)
-        first = [row[: len(key.columns)] for row, _ in rows]
+    with closing(source_rows(spec, key.columns)) as rows:
+        first = list(islice(rows, _RECORDS))
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
@@ -114,30 +106,6 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
         batch = next(file.iter_batches(batch_size=count, columns=[KEY_COLUMN]))
     stored = batch.column(0).to_pylist()
     return bool(stored) and (known.issuperset(stored) if len(first) > snapshot.dropped else bool(known & set(stored)))
-
-
-def _rows_with(spec: ReleaseSpec, columns: Sequence[str], stack: ExitStack) -> Iterator[tuple[Texts, int]]:
-    """The records of the source in their order, each once: some columns, then those that decide whether it is one."""
-    needed = list(dict.fromkeys((*columns, *spec.source.where)))
-    if spec.source.format == "sql":
-        database = stack.enter_context(opened(spec))
-        found = ((row, 1) for chunk in database.all(needed) for row in chunk)
-        yield from wanted(spec, database.kinds(), found, needed)
-        return
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-keys-")))
-    reader = stack.enter_context(file_reader(spec))
-    parts = parts_of(spec.source_address, spec.source.format)
-    for part in parts.files:
-        stated = {} if parts.whole else part.stated
-        stored = [column for column in needed if column not in stated]
-        fixed = [column for column in needed if column in stated]
-        with at_hand(part, folder) as (path, _):
-            kinds = {**dict.fromkeys(fixed, TEXT), **reader.kinds(path, part.name, stored)}
-            cells = tuple(stated[column] for column in fixed)
-            rows = (((*row, *cells), 1) for chunk in reader.rows(path, part.name, stored) for row in chunk)
-            places = [[*stored, *fixed].index(column) for column in needed]
-            for row, _ in wanted(spec, kinds, rows, [*stored, *fixed]):
-                yield tuple(row[place] for place in places), 1
 
 
 def _drawn(

@@ -19,7 +19,7 @@ from funnel.errors import SpecError
 from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import RegisterHistories, VersionHistories
-from funnel.recount.history_bounds import HistoryFinding, Side, Undecided, judge_history, sides_of
+from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
 from funnel.recount.history_tallies import Decided, Tally, expected_histories
 from funnel.recount.known_groups import (
     Group,
@@ -34,6 +34,7 @@ from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, t
 from funnel.recount.open_tables import OpenHistories, Tables
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
+from funnel.recount.ratios import Side, sides_of
 from funnel.recount.register_files import Entry, entry_folders, read_entries
 from funnel.recount.register_head import chain_complaints, head_complaints, read_head
 from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints

@@ -9,11 +9,12 @@ from math import ceil
 from funnel.recount.chapters import Tree
 from funnel.recount.expected import Attending
 from funnel.recount.found_histories import ExpectedHistories, ExpectedObserver, ObserverHistories
-from funnel.recount.history_bounds import HistoryFinding, Side, Worst, level_above
+from funnel.recount.history_bounds import HistoryFinding, Worst
 from funnel.recount.known_groups import Group
 from funnel.recount.movers import MOVER_STAYER
 from funnel.recount.path_laws import HistoryDistribution
 from funnel.recount.promise import Promise
+from funnel.recount.ratios import Side, level_above
 
 # Less of a person than this is what sums of shares are off by.
 _FEW = 1e-6

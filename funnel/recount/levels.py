@@ -18,16 +18,11 @@ from funnel.recount.information import SecretInformation
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.memory import once
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled, worse
+from funnel.recount.ratios import Leakage, level_above, scaled, sides_of
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.side_channels import worst_attribute, worst_srlip
 from funnel.recount.sparse_row import entries_of
-from funnel.recount.worst_boxes import (
-    largest_lifts_over_counts,
-    largest_lifts_over_distributions,
-    largest_odds_over_counts,
-    largest_odds_over_distributions,
-)
+from funnel.recount.worst_boxes import Possible, worst_of
 
 
 @dataclass(frozen=True)
@@ -103,6 +98,7 @@ def worst_averages(channel: Channel, average: Average) -> tuple[WorstAverage, Wo
     return WorstAverage(average, found[0]), WorstAverage(average, found[1])
 
 
+_AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
 # What is about observers who know published columns.
 _SIDE_CHANNELS = {
     "srlip": worst_srlip,
@@ -200,57 +196,38 @@ def _level(promise: Promise, channel: Channel, published: Symbols | None, box: C
             )
         alpha = promise.number("alpha") if promise.laws else None
         worst = _SIDE_CHANNELS[promise.kind](channel, published, box, alpha)
-        return _of_one(promise, worst, promise.budget)
-    if promise.laws == "boxes":
-        limits = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
-        if promise.kind == "rldp":
-            return _of_one(promise, largest_odds_over_distributions(channel, limits), promise.budget)
-        return _of_lifts(promise, *largest_lifts_over_distributions(channel, limits))
-    if promise.kind == "ldp":
-        odds = largest_odds(channel) if box is None else largest_odds_over_counts(channel, box)
-        return _of_one(promise, odds, promise.budget)
-    if promise.kind in ("lip", "alip", "pml"):
-        lifts = largest_lifts(channel) if box is None else largest_lifts_over_counts(channel, box)
-        return _of_lifts(promise, *lifts)
-    if promise.kind == "perfect":
-        return _of_one(promise, worse(*largest_lifts(channel)), promise.budget)
+        return _of_one(promise, worst)
     if promise.kind == "mi":
-        return _of_one(promise, SecretInformation.of(channel), promise.budget)
-    if promise.kind == "rldp":
-        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")), promise.budget)
-    order = int(promise.numbers.get("alpha") or 0)
-    return _of_two(promise, *worst_averages(channel, average_of(promise.kind, order)))
+        return _of_one(promise, SecretInformation.of(channel))
+    if promise.laws == "chi2":
+        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")))
+    if promise.kind in _AVERAGES:
+        order = int(promise.numbers.get("alpha") or 0)
+        averages = worst_averages(channel, average_of(promise.kind, order))
+        bounds = zip(averages, (promise.numbers["upper"], promise.numbers["lower"]), strict=True)
+        bounded = [(worst, bound) for worst, bound in bounds if bound is not None]
+        level = max(scaled(worst.nats, bound, promise.budget) for worst, bound in bounded)
+        return PlainLevel(promise, level, all(worst.within(bound) for worst, bound in bounded))
+    possible: Possible = box if promise.covers_noise else None
+    if promise.laws is not None:
+        possible = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
+    sides = sides_of(promise)
+    found = worst_of(sides, channel, possible)
+    holds = all(one.within(side.nats) for one, side in zip(found, sides, strict=True))
+    return PlainLevel(promise, level_above(promise, sides, found), holds)
 
 
-class _Leakage(Protocol):
-    """What a kind of guarantee measures."""
-
-    @property
-    def nats(self) -> float: ...
+class _Leakage(Leakage, Protocol):
+    """What a guarantee of one budget measures."""
 
     def within(self, nats: Fraction) -> bool: ...
 
 
-def _of_one(promise: Promise, worst: _Leakage, budget: Fraction) -> PlainLevel:
-    return PlainLevel(promise, worst.nats, worst.within(budget))
+def _of_one(promise: Promise, worst: _Leakage) -> PlainLevel:
+    return PlainLevel(promise, worst.nats, worst.within(promise.budget))
 
 
 def _of_all(promise: Promise, levels: Sequence[PlainLevel]) -> PlainLevel:
     """Of guarantees that all hold: the largest level, each as what the largest budget would have to be."""
     scales = [scaled(one.nats, one.promise.budget, promise.budget) for one in levels]
     return PlainLevel(promise, max(scales), all(one.holds for one in levels))
-
-
-def _of_two(promise: Promise, up: _Leakage, down: _Leakage) -> PlainLevel:
-    """Of a measure of lifts and one of inverse lifts, each with a budget of its own; None bounds nothing."""
-    sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
-    level = max(scaled(worst.nats, side, promise.budget) for worst, side in sides)
-    return PlainLevel(promise, level, all(side is None or worst.within(side) for worst, side in sides))
-
-
-def _of_lifts(promise: Promise, up: Ratio, down: Ratio) -> PlainLevel:
-    if promise.kind in ("pml", "rpml"):
-        return _of_one(promise, up, promise.budget)
-    if promise.kind in ("alip", "ralip"):
-        return _of_two(promise, up, down)
-    return _of_one(promise, worse(up, down), promise.budget)

@@ -25,16 +25,11 @@ from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import limits_at, sides_of
-from funnel.recount.history_bounds import Side
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
+from funnel.recount.ratios import Side
 from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
-from funnel.recount.worst_boxes import (
-    largest_lifts_over_counts,
-    largest_lifts_over_distributions,
-    largest_odds_over_counts,
-    largest_odds_over_distributions,
-)
+from funnel.recount.worst_boxes import worst_of
 
 _KEPT = 160
 
@@ -370,22 +365,9 @@ def _weights(prior: Sequence[Limits], side: Side, s: int, t: int) -> list[int]:
 def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:
     """The same for new people: over tables of counts alone, or over all that these leave open of a population."""
     channel = Channel.of(_rows(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
-    found = {}
-    odds = any(side.name == "odds" for side in sides)
-    box = begun.box
-    if odds:
-        found["odds"] = (
-            largest_odds_over_counts(channel, begun.counts)
-            if box is None
-            else largest_odds_over_distributions(channel, box)
-        )
-    else:
-        found["lift"], found["inverse"] = (
-            largest_lifts_over_counts(channel, begun.counts)
-            if box is None
-            else largest_lifts_over_distributions(channel, box)
-        )
-    return all(found[side.name].within(side.nats) for side in sides)
+    possible = begun.counts if begun.box is None else begun.box
+    found = worst_of(sides, channel, possible)
+    return all(one.within(side.nats) for one, side in zip(found, sides, strict=True))
 
 
 def _rows(counts: Sequence[int], a: int) -> list[Sequence[int]]:

@@ -10,8 +10,8 @@ from itertools import chain, combinations
 from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import limits_at, sides_of
-from funnel.recount.ratios import Ratio, larger, largest_lifts, worse
-from funnel.recount.worst_boxes import largest_lifts_over_counts, largest_lifts_over_distributions
+from funnel.recount.ratios import Ratio, larger, worse
+from funnel.recount.worst_boxes import lifts_over
 
 Group = tuple[int, ...]
 
@@ -61,16 +61,18 @@ def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha
     """
     if box is None and alpha is None:
         counted = ((group, tuple(tuple(row[u] for u in group) for row in channel.counts)) for group in known)
-        lifts = [largest_lifts(_within(channel, group, counts)) for group, counts in counted if any(map(any, counts))]
+        lifts = [
+            lifts_over(_within(channel, group, counts), None) for group, counts in counted if any(map(any, counts))
+        ]
         return _worst_of(lifts)
     parts = [(group, (box or CountBox.exactly(channel.counts)).part(group)) for group in known]
     # Counts only say where to start in a box, so one record of each cell will do.
     within = [(_within(channel, group, ((1,) * len(group),) * channel.c), part) for group, part in parts]
     if alpha is None:
         possible = [(one, part) for one, part in within if any(most for _, most in part.totals)]
-        return _worst_of([largest_lifts_over_counts(one, part) for one, part in possible])
+        return _worst_of([lifts_over(one, part) for one, part in possible])
     tail = alpha / sum(sides_of(part) for _, part in parts)
-    return _worst_of([largest_lifts_over_distributions(one, limits_at(part, tail)) for one, part in within])
+    return _worst_of([lifts_over(one, limits_at(part, tail)) for one, part in within])
 
 
 def _worst_of(lifts: Sequence[tuple[Ratio, Ratio]]) -> Ratio:

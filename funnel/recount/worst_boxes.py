@@ -10,7 +10,10 @@ from itertools import pairwise
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import UNIT, DistributionBox
-from funnel.recount.ratios import Ratio, larger
+from funnel.recount.ratios import Ratio, Side, larger, largest_lifts, largest_odds
+
+Possible = CountBox | DistributionBox | None
+"""All that may be true: tables in a box of counts, laws in a box of laws, or the counts of a channel alone."""
 
 
 class Envelope:
@@ -252,3 +255,24 @@ def _reaches(channel: Channel, box: DistributionBox) -> Iterator[tuple[list[int]
         most = [largest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True)]
         if any(most):
             yield [smallest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True)], most
+
+
+def lifts_over(channel: Channel, possible: Possible) -> tuple[Ratio, Ratio]:
+    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and all that may be true."""
+    if possible is None:
+        return largest_lifts(channel)
+    if isinstance(possible, CountBox):
+        return largest_lifts_over_counts(channel, possible)
+    return largest_lifts_over_distributions(channel, possible)
+
+
+def worst_of(sides: Sequence[Side], channel: Channel, possible: Possible) -> list[Ratio]:
+    """The largest ratio of every side, over outputs and all that may be true."""
+    if any(side.name == "odds" for side in sides):
+        if possible is None:
+            return [largest_odds(channel)]
+        if isinstance(possible, CountBox):
+            return [largest_odds_over_counts(channel, possible)]
+        return [largest_odds_over_distributions(channel, possible)]
+    up, down = lifts_over(channel, possible)
+    return [up if side.name == "lift" else down for side in sides]
