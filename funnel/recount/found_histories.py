@@ -27,11 +27,11 @@ class ObserverHistories:
         Whether this secret is bounded for this observer.
     level : float
         The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
-        With noise, of those that somebody has.
-    moved, outside : int
+        With noise, of those that somebody has, or that are expected.
+    moved, outside : float
         People whose history by itself is outside the bound, as frequencies changed or as earlier values go with a later
         secret; and those who can get an output that is outside of it, of whom all are moved if it is bounded for this
-        observer.
+        observer. Shares of all where people are expected.
     moved_level : float or None
         The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
     followed_level : float
@@ -42,14 +42,82 @@ class ObserverHistories:
     secret_of: str | None
     bounded: bool
     level: float
-    moved: int
-    outside: int
+    moved: float
+    outside: float
     moved_level: float | None
     followed_level: float
 
+    @property
+    def of_all(self) -> float:
+        """The largest level of all histories, moved or not."""
+        return max(self.level, self.moved_level or 0.0)
+
 
 @dataclass(frozen=True)
-class VersionHistories:
+class ObservedHistories:
+    """What a version tells the observers that it is bounded for: the most of all of them.
+
+    Attributes
+    ----------
+    observers : tuple of ObserverHistories
+        For each observer of whom it is known, and the secret of each version: first those that are bounded.
+    """
+
+    observers: tuple[ObserverHistories, ...]
+
+    @property
+    def bounded_for(self) -> tuple[ObserverHistories, ...]:
+        """The observers and secrets that are bounded."""
+        return tuple(one for one in self.observers if one.bounded)
+
+    @property
+    def level(self) -> float:
+        """As of an observer."""
+        return max(one.level for one in self.bounded_for)
+
+    @property
+    def moved(self) -> float:
+        """As of an observer."""
+        return max(one.moved for one in self.bounded_for)
+
+    @property
+    def outside(self) -> float:
+        """As of an observer."""
+        return max(one.outside for one in self.bounded_for)
+
+    @property
+    def moved_level(self) -> float | None:
+        """As of an observer."""
+        return max((one.moved_level for one in self.bounded_for if one.moved_level is not None), default=None)
+
+    @property
+    def followed_level(self) -> float:
+        """As of an observer."""
+        return max(one.followed_level for one in self.bounded_for)
+
+
+@dataclass(frozen=True)
+class ExpectedHistories(ObservedHistories):
+    """What a version tells of people that public tables lead one to expect.
+
+    Attributes
+    ----------
+    histories : int
+        That are predicted.
+    others : float
+        Share of the expected people whose histories are not predicted.
+    left_open : float or None
+        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
+        where that is not asked.
+    """
+
+    histories: int
+    others: float
+    left_open: float | None = None
+
+
+@dataclass(frozen=True)
+class VersionHistories(ObservedHistories):
     """What a version tells of people about whom other versions told something before.
 
     Attributes
@@ -76,8 +144,6 @@ class VersionHistories:
         Histories that it has a channel for: with noise, also those that nobody has.
     expected : ExpectedHistories or None
         With noise: the same of the people that public tables lead one to expect.
-    observers : tuple of ObserverHistories
-        For each observer of whom it is known, and the secret of each version: first those that are bounded.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
     """
@@ -92,90 +158,8 @@ class VersionHistories:
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
     followed: int
-    observers: tuple[ObserverHistories, ...]
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
-
-    @property
-    def bounded_for(self) -> tuple[ObserverHistories, ...]:
-        """The observers and secrets that are bounded."""
-        return tuple(one for one in self.observers if one.bounded)
-
-    @property
-    def level(self) -> float:
-        """The most of all observers that it is bounded for."""
-        return max(one.level for one in self.bounded_for)
-
-    @property
-    def moved(self) -> int:
-        """The most of all observers that it is bounded for."""
-        return max(one.moved for one in self.bounded_for)
-
-    @property
-    def outside(self) -> int:
-        """The most of all observers that it is bounded for."""
-        return max(one.outside for one in self.bounded_for)
-
-    @property
-    def moved_level(self) -> float | None:
-        """The most of all observers that it is bounded for."""
-        return max((one.moved_level for one in self.bounded_for if one.moved_level is not None), default=None)
-
-    @property
-    def followed_level(self) -> float:
-        """The most of all observers that it is bounded for."""
-        return max(one.followed_level for one in self.bounded_for)
-
-
-@dataclass(frozen=True)
-class ExpectedHistories:
-    """What a version tells of people that public tables lead one to expect.
-
-    Attributes
-    ----------
-    histories : int
-        That are predicted.
-    level : float
-        The largest of these, of those that are not moved; nats, rounded up.
-    moved, outside, others : float
-        Shares of the expected people; the last of those with histories that are not predicted.
-    left_open : float or None
-        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
-        where that is not asked.
-    observers : tuple of ExpectedObserver
-        The same for each observer of whom public tables tell it.
-    """
-
-    histories: int
-    level: float
-    moved: float
-    outside: float
-    others: float
-    left_open: float | None = None
-    observers: tuple[ExpectedObserver, ...] = ()
-
-
-@dataclass(frozen=True)
-class ExpectedObserver:
-    """What a version tells one observer of people that public tables lead one to expect.
-
-    Attributes
-    ----------
-    observer : str
-    secret_of : str or None
-    bounded : bool
-    level, of_all : float
-        Of histories that are not moved, and of all; nats, rounded up.
-    outside : float
-        Share of the expected people.
-    """
-
-    observer: str
-    secret_of: str | None
-    bounded: bool
-    level: float
-    of_all: float
-    outside: float
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from funnel.recount.chapters import Tree
 from funnel.recount.expected import Attending
-from funnel.recount.found_histories import ExpectedHistories, ExpectedObserver, ObserverHistories
+from funnel.recount.found_histories import ExpectedHistories, ObserverHistories
 from funnel.recount.history_bounds import HistoryFinding, Worst
 from funnel.recount.known_groups import Group
 from funnel.recount.movers import MOVER_STAYER
@@ -105,38 +105,27 @@ class Decided:
 
     def figures(self) -> ObserverHistories:
         """Of histories that somebody had."""
-        real = self.real
-        return ObserverHistories(
-            observer=self.observer,
-            secret_of=self.secret_of,
-            bounded=self.bounded,
-            level=real.level(),
-            moved=ceil(real.moved - _FEW),
-            outside=ceil(real.outside - _FEW),
-            moved_level=real.moved_level,
-            followed_level=self.every.level(),
-        )
+        return self._figures(self.real, lambda people: ceil(people - _FEW))
 
-    def expected(self, everybody: float) -> ExpectedObserver:
+    def expected(self, everybody: float) -> ObserverHistories:
         """Of histories that are predicted, of so many people."""
-        level, outside = self.predicted.level(), self.predicted.outside / everybody
-        of_all = max(level, self.predicted.moved_level or 0.0)
-        return ExpectedObserver(self.observer, self.secret_of, self.bounded, level, of_all, outside)
+        return self._figures(self.predicted, lambda people: people / everybody)
+
+    def _figures(self, of: Tally, shown: Callable[[float], float]) -> ObserverHistories:
+        who = self.observer, self.secret_of, self.bounded
+        people = shown(of.moved), shown(of.outside)
+        return ObserverHistories(*who, of.level(), *people, of.moved_level, self.every.level())
 
 
 def expected_histories(found: Sequence[Decided], attending: Attending) -> ExpectedHistories:
     """What is found of people whom public tables lead one to expect."""
     everybody = attending.everybody
-    bounded = [one for one in found if one.bounded]
     unsure = next((one.unsure for one in found if one.unsure is not None), None)
     return ExpectedHistories(
-        len(attending.people),
-        max(one.predicted.level() for one in bounded),
-        max(one.predicted.moved for one in bounded) / everybody,
-        max(one.predicted.outside for one in bounded) / everybody,
-        attending.others / everybody,
-        None if unsure is None else unsure / everybody,
-        tuple(one.expected(everybody) for one in found),
+        observers=tuple(one.expected(everybody) for one in found),
+        histories=len(attending.people),
+        others=attending.others / everybody,
+        left_open=None if unsure is None else unsure / everybody,
     )
 
 
