@@ -12,23 +12,20 @@ among those of its unit in the source.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.pipeline.expectations.keyed_answers import derived
+from funnel.pipeline.expectations.keyed_answers import Words, words_of
 from funnel.recount.chapters import NEW, Chapter, Rows, Tree
-from funnel.recount.keyed_noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 
-Words = npt.NDArray[np.uint64]
-Placed = npt.NDArray[np.void]
-_ROW = np.dtype([("unit", "V16"), ("place", "<i8"), ("cell", "<i8")])
 _BATCH_ROWS = 1 << 16
 
 
@@ -48,7 +45,6 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
     """
     entry = entries[-1]
     chapter, tree = entry.chapter, Tree([one.chapter for one in entries])
-    first, second = (derived(key, "word", purpose, 32) for purpose in ("decision", "answer"))
     before = np.array(chapter.parents, dtype=np.int64)
     output = np.array(chapter.drawn, dtype=np.int64)
     decisions = _decisions(entry, tree)
@@ -60,15 +56,11 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
         for batch in file.iter_batches(columns=["high", "low", "cell", "node"]):
             high, low, cell, node = (column.to_numpy() for column in batch.columns)
             place = node - chapter.first
-            records = _encrypted(first, np.stack([high, low], axis=1))
-            words = _encrypted(second, records ^ blocks[place])[:, 0] >> np.uint64(1)
-            wrong += int(np.count_nonzero(~limits.met(words, channel[place], cell % chapter.a, output[place])))
+            words = words_of(key, ("decision", "answer"), np.stack([high, low], axis=1), blocks[place])
+            wrong += int(
+                np.count_nonzero(~limits.met(words >> np.uint64(1), channel[place], cell % chapter.a, output[place]))
+            )
     return wrong
-
-
-def _encrypted(key: bytes, blocks: Words) -> Words:
-    content = aes_blocks(key, np.ascontiguousarray(blocks, dtype="<u8").tobytes())
-    return np.frombuffer(content, dtype="<u8").reshape(-1, 2)
 
 
 def _decisions(entry: Entry, tree: Tree) -> Mapping[int, bytes]:
@@ -161,40 +153,35 @@ def misplaced_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> int:
 
     Notes
     -----
-    Rows of forgotten people are in the snapshot alone. O(n log n) time, and arrays of some 100 bytes a row.
+    Rows of forgotten people are in the snapshot alone. O(n log n) time, and some 300 bytes a row.
     """
-    due = {row.tobytes() for row in _derived_rows(entry, key, snapshot)}
-    return sum(row.tobytes() not in due for row in _of_register(entry))
-
-
-def _of_register(entry: Entry) -> Placed:
-    """The rows as the register has them."""
-    table = pq.read_table(entry.rows, columns=["high", "low", "row", "cell"])
-    high, low, place, cell = (column.to_numpy() for column in table.columns)
-    return _rows(np.stack([high, low], axis=1), place, cell)
-
-
-def _derived_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> Placed:
-    """The rows of the snapshot, each at its place by the secret."""
-    secrets = {symbol: s for s, symbol in enumerate(entry.chapter.secret)}
-    inputs = {symbol: x for x, symbol in enumerate(entry.chapter.inputs)}
-    split, a = len(entry.secret_columns), entry.chapter.a
-    digests, cells = bytearray(), []
-    with pq.ParquetFile(snapshot.data.path) as file:
-        columns = [*entry.secret_columns, *entry.input_columns]
-        for batch in file.iter_batches(_BATCH_ROWS, columns=[*columns, KEY_COLUMN]):
-            digests += b"".join(batch.column(KEY_COLUMN).to_pylist())
-            texts = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-            cells += [secrets[row[:split]] * a + inputs[row[split:]] for row in texts]
-    units = np.frombuffer(bytes(digests), dtype="<u8").reshape(-1, 2)
+    parts = list(snapshot_cells(entry, snapshot))
+    units, cells = (np.concatenate(some) for some in zip(*parts, strict=True))
     number = _numbers(units)
-    first, second = (derived(key, "word", purpose, 32) for purpose in ("row of a unit", "order of the rows of a unit"))
     blocks = np.stack([number, np.zeros_like(number)], axis=1).astype("<u8")
-    words = _encrypted(second, _encrypted(first, units) ^ blocks)[:, 0]
+    words = words_of(key, ("row of a unit", "order of the rows of a unit"), units, blocks)
     order = np.lexsort((words, units[:, 1], units[:, 0]))
     place = np.empty(len(units), dtype=np.int64)
     place[order] = _numbers(units[order]) + 1
-    return _rows(units, place, np.array(cells, dtype=np.int64))
+    due = set(zip(*(column.tolist() for column in (units[:, 0], units[:, 1], place, cells)), strict=True))
+    table = pq.read_table(entry.rows, columns=["high", "low", "row", "cell"])
+    return sum(row not in due for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def snapshot_cells(entry: Entry, snapshot: Snapshot) -> Iterator[tuple[Words, npt.NDArray[np.int64]]]:
+    """Digests and cells in an entry of the records of a snapshot, some at a time; -1 for unknown values."""
+    # A published column may be secret too.
+    columns = list(dict.fromkeys((*entry.secret_columns, *entry.input_columns, KEY_COLUMN)))
+    with pq.ParquetFile(snapshot.data.path) as file:
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+            texts = {name: batch.column(name).cast(pa.string()).to_pylist() for name in columns[:-1]}
+            secret, symbol = (
+                zip(*(texts[name] for name in names), strict=True)
+                for names in (entry.secret_columns, entry.input_columns)
+            )
+            cells = np.array(list(map(entry.chapter.cell, secret, symbol)), dtype=np.int64)
+            digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
+            yield digests, cells
 
 
 def _numbers(units: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
@@ -204,11 +191,4 @@ def _numbers(units: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     starts = np.maximum.accumulate(np.where(begins, np.arange(len(units)), 0))
     found = np.empty(len(units), dtype=np.int64)
     found[order] = np.arange(len(units)) - starts
-    return found
-
-
-def _rows(units: npt.NDArray[np.uint64], place: npt.NDArray[np.int64], cell: npt.NDArray[np.int64]) -> Placed:
-    found = np.empty(len(units), dtype=_ROW)
-    found["unit"] = np.ascontiguousarray(units, dtype="<u8").view("V16").reshape(-1)
-    found["place"], found["cell"] = place, cell
     return found

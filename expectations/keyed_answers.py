@@ -28,6 +28,7 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
+Words = npt.NDArray[np.uint64]
 # Records at the beginning of the source whose digests are derived again.
 _RECORDS = 4096
 
@@ -73,6 +74,17 @@ def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
     return keyed_noise.derived(key.secret, version, kind.encode(), *scope, purpose.encode())[:length]
 
 
+def words_of(key: RecordKey, purposes: Sequence[str], *blocks: Words) -> npt.NDArray[np.uint64]:
+    """64 bits of the CBC-MAC of blocks of 16 bytes, each under the key of its purpose; of n records, (n, 2)."""
+    sums: Words = np.zeros_like(blocks[0])
+    for purpose, block in zip(purposes, blocks, strict=True):
+        content = aes_blocks(
+            derived(key, "word", purpose, 32), np.ascontiguousarray(sums ^ block, dtype="<u8").tobytes()
+        )
+        sums = np.frombuffer(content, dtype="<u8").reshape(-1, 2)
+    return sums[:, 0]
+
+
 def key_digest(key: RecordKey, texts: Sequence[str], kinds: Sequence[str]) -> bytes:
     """The digest of one record's key, 16 bytes."""
     if len(texts) == 1 and kinds[0] == "number":
@@ -116,8 +128,8 @@ def _drawn(
     A word is the CBC-MAC of the digest of a record and of that of a decision: where the records do not have one of
     their own, that this very protocol is drawn from.
     """
-    first, second = (derived(key, "word", purpose, 32) for purpose in ("decision", "answer"))
-    decision = np.frombuffer(_digest(protocol)[:16], dtype=np.uint8)
+    decision = np.frombuffer(_digest(protocol)[:16], dtype="<u8")
+    purposes, blocks = (("answer",), []) if decided else (("decision", "answer"), [decision])
     columns = [*columns_of(protocol.weights, len(protocol.inputs)), protocol.marginal]
     # An output of weight zero has no words, so it bounds none.
     laws = [list(entries_of(column)) for column in columns]
@@ -127,12 +139,9 @@ def _drawn(
     b, outside = len(protocol.outputs), len(protocol.inputs)
     with pq.ParquetFile(snapshot.data.path) as file:
         for batch in file.iter_batches(columns=[*protocol.input_columns, KEY_COLUMN]):
-            digests = b"".join(batch.column(KEY_COLUMN).to_pylist())
+            digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
             # Of a word of 64 bits the first 63 are compared with the sums of the weights.
-            if not decided:
-                blocks = np.frombuffer(aes_blocks(first, digests), dtype=np.uint8).reshape(-1, 16)
-                digests = (blocks ^ decision).tobytes()
-            words = np.frombuffer(aes_blocks(second, digests), dtype="<u8")[::2] >> np.uint64(1)
+            words = words_of(key, purposes, digests, *blocks) >> np.uint64(1)
             found = [
                 x * b + of[x][np.searchsorted(limits[x], words[rows], side="right")]
                 for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside)
