@@ -175,14 +175,20 @@ def plain_level(
     O(a b c) products of whole numbers; ``srlip`` and its kind 2^m times as many for m published columns. Definitions:
     PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
+    return level_of(guarantee, Channel.of(counts, weights, denominator, reads_secret), published, box)
+
+
+def level_of(
+    guarantee: str | Promise, channel: Channel, published: Symbols | None = None, box: CountBox | None = None
+) -> PlainLevel:
+    """`plain_level` of counts and weights that fit each other."""
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
-    channel = Channel.of(counts, weights, denominator, reads_secret)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
     rows = [[*entries_of(row)] for row in channel.weights]
     return once(
         lambda: _level(promise, channel, published, box),
-        lambda: (promise, channel.counts, rows, channel.denominator, reads_secret, published, box),
+        lambda: (promise, channel.counts, rows, channel.denominator, channel.reads_secret, published, box),
     )
 
 

@@ -9,11 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from funnel.recount.channel import Symbols
-from funnel.recount.information import PlainInformation
+from funnel.recount.channel import Channel, Symbols
+from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
-from funnel.recount.sparse_row import Row, columns_of, entries_of
+from funnel.recount.sparse_row import Row, columns_of
+from funnel.recount.variance import plain_variance
 
 Symbol = tuple[str, ...]
 Value = TypeVar("Value")
@@ -121,21 +122,25 @@ class Distributions:
         return _totals((self.read(s, x), count) for (s, x), count in self.recount.counts.items())
 
     @cached_property
+    def channel(self) -> Channel:
+        """The same as counts and weights, of the secrets and inputs of the counts, in their order."""
+        return self.released.channel(self.recount)
+
+    @cached_property
     def pairs(self) -> dict[Symbol, dict[int, float]]:
         """P(x, y) by published input x, of the outputs y that it can become."""
-        n = self.recount.rows
-        law: dict[Symbol, dict[int, int]] = {x: {} for x in self.recount.inputs}
-        for (s, x), count in self.recount.counts.items():
-            masses = law[x]
-            for y, weight in entries_of(self.column(s, x)):
-                masses[y] = masses.get(y, 0) + count * weight
-        # A quotient of whole numbers is rounded once.
-        return {x: {y: mass / (n * self.denominator) for y, mass in masses.items()} for x, masses in law.items()}
+        whole = self.recount.rows * self.denominator
+        found: dict[Symbol, dict[int, float]] = {x: {} for x in self.recount.inputs}
+        for y in range(len(self.outputs)):
+            for x, mass in self.channel.masses_by_input(y):
+                # A quotient of whole numbers is rounded once.
+                found[self.recount.inputs[x]][y] = mass / whole
+        return found
 
     @cached_property
     def information(self) -> PlainInformation:
         """I(X;Y), H(X) and their quotient, nats."""
-        return self.released.information(self.recount)
+        return plain_information(self.channel)
 
     @property
     def share(self) -> float:
@@ -147,7 +152,7 @@ class Distributions:
         """The share that is explained of the variance of the numbers; None where there are none."""
         if self.numbers is None:
             return None
-        return float(self.released.variance(self.recount, [self.numbers[x] for x in self.recount.inputs]))
+        return float(plain_variance(self.channel, [self.numbers[x] for x in self.recount.inputs]))
 
     @property
     def guess(self) -> float:
@@ -168,12 +173,8 @@ class Distributions:
     @cached_property
     def masses(self) -> dict[Symbol, list[int]]:
         """``Σ_x n[s, x] w[y, (s, x)]`` by secret s, b whole numbers each."""
-        found: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
-        for (s, x), count in self.recount.counts.items():
-            masses = found[s]
-            for y, weight in entries_of(self.column(s, x)):
-                masses[y] += count * weight
-        return found
+        found = zip(*map(self.channel.masses, range(len(self.outputs))), strict=True)
+        return dict(zip(self.recount.secret, map(list, found), strict=True))
 
     @cached_property
     def output_masses(self) -> list[int]:
