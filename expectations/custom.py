@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from funnel.audit.check import Check
@@ -25,28 +24,8 @@ Lines = list[dict[Hashable, Any]]
 """A table of evidence, line by line."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What an expectation found.
-
-    Attributes
-    ----------
-    observed, expected : JSON-ready value
-    failure : str or None
-        By how much it fails, as a sentence without its full stop; None if it holds.
-    """
-
-    observed: Any
-    expected: Any
-    failure: str | None
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The lines of a table with the number of records in the file that it is about."""
-
-    rows: int
-    lines: Lines
+Finding = tuple[Any, Any, str | None]
+"""What was observed and what is expected, ready for JSON; and by how much it fails, as a sentence, or None."""
 
 
 class ReleaseExpectation(BatchExpectation):
@@ -82,16 +61,13 @@ class ReleaseExpectation(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,
         execution_engine: Any = None,
     ) -> dict[str, Any]:
-        measured: Measured = metrics["evidence.records"]
-        finding = self.find(measured.lines)
-        failure = "the file holds no records" if measured.rows <= 0 else finding.failure
-        return {
-            "success": failure is None,
-            "result": {
-                "observed_value": finding.observed,
-                "details": {"expected": finding.expected, "failure": failure},
-            },
-        }
+        lines: Lines = metrics["evidence.records"]
+        observed, expected, failure = self.find(lines)
+        # Every table states the records of the file; a table without any line has seen none.
+        if not lines or min(line[ROWS] for line in lines) <= 0:
+            failure = "the file holds no records"
+        details = {"expected": expected, "failure": failure}
+        return {"success": failure is None, "result": {"observed_value": observed, "details": details}}
 
     @abstractmethod
     def find(self, value: Lines) -> Finding:
@@ -112,11 +88,10 @@ class TableRecords(TableMetricProvider):
         metric_domain_kwargs: dict[str, Any],
         metric_value_kwargs: dict[str, Any],
         **_: Any,
-    ) -> Measured:
+    ) -> Lines:
         table, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
-        # Every table states the records of the file; a table without any line has seen none.
-        rows = int(table[ROWS].min()) if len(table) else 0
-        return Measured(rows, table.to_dict("records"))
+        lines: Lines = table.to_dict("records")
+        return lines
 
 
 class ExpectCheckToPass(ReleaseExpectation):
@@ -136,10 +111,10 @@ class ExpectCheckToPass(ReleaseExpectation):
         """Look for its line."""
         mine = [line for line in value if line["check"] == self.check]
         if len(mine) != 1:
-            return Finding(None, "passed", f"it was made {len(mine)} times: the release lacks what it needs")
+            return None, "passed", f"it was made {len(mine)} times: the release lacks what it needs"
         (line,) = mine
         # A failure that is missing comes back from the table as a number that is none.
-        return Finding(line["state"], "passed", line["failure"] if isinstance(line["failure"], str) else None)
+        return line["state"], "passed", line["failure"] if isinstance(line["failure"], str) else None
 
 
 class ExpectReleasedColumnsToEqualDeclared(ReleaseExpectation):
@@ -154,7 +129,7 @@ class ExpectReleasedColumnsToEqualDeclared(ReleaseExpectation):
         """Compare the names with the declared ones."""
         present = [line["name"] for line in value]
         failure = f"the columns are {named(present)} instead of {named(self.columns)}"
-        return Finding(present, self.columns, failure if present != self.columns else None)
+        return present, self.columns, failure if present != self.columns else None
 
 
 class ExpectReleasedSymbolsToBeOutputs(ReleaseExpectation):
@@ -169,7 +144,7 @@ class ExpectReleasedSymbolsToBeOutputs(ReleaseExpectation):
         """Count the records outside the output alphabet."""
         other = sum(int(line["records"]) for line in value if not 0 <= line["output"] < self.outputs)
         failure = f"{counted(other, 'record')} in the file that no output of the protocol stands for"
-        return Finding(other, 0, failure if other else None)
+        return other, 0, failure if other else None
 
 
 class ExpectReleasedCountsToEqualDrawn(ReleaseExpectation):
@@ -199,7 +174,7 @@ class ExpectReleasedCountsToEqualDrawn(ReleaseExpectation):
                 for label, gap in differences[:_LISTED]
             )
             failure = f"{len(differences):,} of {counted(len(self.labels), 'output')} with another count: {examples}"
-        return Finding(len(differences), 0, failure)
+        return len(differences), 0, failure
 
 
 def named(names: Iterable[str]) -> str:

@@ -153,12 +153,15 @@ class _Step:
 
     def _largest(self, reach: _Reach, row: Sequence[int], weights: Sequence[int]) -> int:
         """Never below the largest ``Σ_s a_s N_s``, for whole numbers a of either sign."""
-        ends = [[extreme(row, limits, (ONE, ONE), sign) for limits in self.inputs] for sign in (-1, 1)]
+        signs = {s: 1 if weight > 0 else -1 for s, weight in enumerate(weights) if weight}
+        ends = {s: extreme(row, self.inputs[s], (ONE, ONE), sign) for s, sign in signs.items()}
         kept = [None if x is None else row[x] << BITS for x in self.same]
         total = 0
         for before, (cells, sums) in enumerate(zip(reach.cells, reach.sums, strict=True)):
-            shares = [weight * self.secrets[before][s][weight > 0] for s, weight in enumerate(weights)]
-            stay, going = sum(shares), sum(share * ends[share > 0][s] for s, share in enumerate(shares))
+            shares = {s: weights[s] * self.secrets[before][s][weights[s] > 0] for s in ends}
+            if not any(shares.values()) or not sums[1]:
+                continue
+            stay, going = sum(shares.values()), sum(share * ends[s] for s, share in shares.items())
             total += max(
                 largest_sum(
                     [ONE * going if k is None else rho * k * stay + (ONE - rho) * going for k in kept], cells, sums
@@ -169,25 +172,11 @@ class _Step:
 
     def told(self, reach: _Reach, row: Sequence[int]) -> list[Limits]:
         """Limits of N_s for a row, by secret now."""
-        kept = [None if x is None else row[x] << BITS for x in self.same]
-        ends: list[list[int]] = []
-        for sign in (-1, 1):
-            found = []
-            for s, limits in enumerate(self.inputs):
-                going = extreme(row, limits, (ONE, ONE), sign)
-                total = 0
-                for before, (cells, sums) in enumerate(zip(reach.cells, reach.sums, strict=True)):
-                    share = self.secrets[before][s][sign > 0]
-                    if not share or not sums[1]:
-                        continue
-                    of_ends = []
-                    for rho in self.stays[before]:
-                        weights = [ONE * going if k is None else rho * k + (ONE - rho) * going for k in kept]
-                        of_ends.append(extreme(weights, cells, sums, sign))
-                    total += share * (max(of_ends) if sign > 0 else min(of_ends))
-                found.append(total)
-            ends.append(found)
-        return list(zip(*ends, strict=True))
+        units = [[int(s == one) for s in range(len(self.inputs))] for one in range(len(self.inputs))]
+        return [
+            (-self._largest(reach, row, [-weight for weight in unit]), self._largest(reach, row, unit))
+            for unit in units
+        ]
 
 
 def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int) -> Fraction:

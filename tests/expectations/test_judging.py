@@ -19,7 +19,6 @@ from funnel.pipeline.expectations import Evidence, Verdict, judging
 from funnel.pipeline.expectations.custom import (
     ExpectCheckToPass,
     ExpectReleasedCountsToEqualDrawn,
-    Measured,
     declare,
     named,
 )
@@ -127,10 +126,12 @@ def test_an_expectation_evaluated_twice_fails_the_verdict(adult: Evidence, monke
 def test_an_exception_in_a_metric_fails_the_verdict_without_quoting_it(
     adult: Evidence, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise ZeroDivisionError("row 17: 39, Never-married")
+    class Failing:
+        @property
+        def TABLE(self) -> None:
+            raise ZeroDivisionError("row 17: 39, Never-married")
 
-    monkeypatch.setattr("funnel.pipeline.expectations.custom.Measured", fail)
+    monkeypatch.setattr("funnel.pipeline.expectations.custom.MetricDomainTypes", Failing())
     verdict = judge_evidence(adult)
     assert failures(verdict) == dict.fromkeys(ALL, "it could not be judged because ZeroDivisionError was raised")
     assert "Never-married" not in json.dumps(verdict.content()) + "".join(capfd.readouterr())
@@ -148,11 +149,11 @@ def test_an_expectation_that_fails_says_so_to_great_expectations_too(adult: Evid
     (outputs,) = (one for one in declare(adult) if one.configuration.type == OUTPUTS)
     n = sum(adult.drawn)
     for strange, read in ((3, n), (0, 0)):
-        result = outputs._validate({"evidence.records": Measured(read, [{"output": -1, "records": strange}])})
+        result = outputs._validate({"evidence.records": [{"output": -1, "records": strange, TOTAL: read}]})
         assert result["success"] is False
         assert result["result"]["details"]["failure"] is not None
-    whole = [{"output": -1, "records": 0}]
-    assert outputs._validate({"evidence.records": Measured(1, whole)})["success"] is True
+    whole = [{"output": -1, "records": 0, TOTAL: 1}]
+    assert outputs._validate({"evidence.records": whole})["success"] is True
 
 
 def test_a_failure_without_a_reason_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
