@@ -1,23 +1,40 @@
-"""Custom expectations: what Great Expectations is asked of a release, each on one small table of evidence."""
+"""Custom expectations: what Great Expectations is asked of a release, offline, silent and with nothing written.
+
+Each expectation is on one small table of evidence.
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
+from functools import cache
 from typing import Any, ClassVar
 
 from funnel.audit.check import Check
-from funnel.pipeline.expectations.engine import (
-    BatchExpectation,
-    ExpectationConfiguration,
-    MetricDomainTypes,
-    PandasExecutionEngine,
-    PrivateAttr,
-    TableMetricProvider,
-    metric_value,
-)
+from funnel.deferred_imports import VALIDATOR, import_without
 from funnel.pipeline.expectations.evidence import ROWS, Evidence
 from funnel.wording import listed
+
+with warnings.catch_warnings():
+    # It imports two modules of the standard library by names that are deprecated.
+    warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
+    import_without(*VALIDATOR)
+    import great_expectations as gx
+    from great_expectations.compatibility.pydantic import PrivateAttr
+    from great_expectations.core.batch_definition import BatchDefinition
+    from great_expectations.core.metric_domain_types import MetricDomainTypes
+    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+    from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
+    from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+    from great_expectations.expectations.metrics.metric_provider import metric_value
+    from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
 _LISTED = 3
 Lines = list[dict[Hashable, Any]]
@@ -215,3 +232,25 @@ def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[Relea
         ),
         *(ExpectCheckToPass(check=one.name, description=one.says) for one in checks),
     ]
+
+
+def context() -> EphemeralDataContext:
+    """A context in memory: no analytics, no progress bars, no documentation site on disk."""
+    return gx.get_context(
+        mode="ephemeral",
+        project_config=DataContextConfig(
+            analytics_enabled=False,
+            progress_bars=ProgressBarsConfig(globally=False),
+            store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+        ),
+    )
+
+
+@cache
+def whole_table() -> BatchDefinition:
+    """What every table of evidence is validated as: whole, whichever it is.
+
+    Made once in a process: the context writes all of itself down as text whenever something is added to it.
+    """
+    asset = context().data_sources.add_pandas("evidence").add_dataframe_asset("tables")
+    return asset.add_batch_definition_whole_dataframe("whole")

@@ -20,9 +20,10 @@ from funnel.pipeline.expectations.custom import (
     ExpectCheckToPass,
     ExpectReleasedCountsToEqualDrawn,
     declare,
+    gx,
     named,
+    whole_table,
 )
-from funnel.pipeline.expectations.engine import ExpectationSuite, whole_table
 from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from tests.verdicts import ALL, COLUMNS, COUNTS, OUTPUTS, failures, judge_evidence
 
@@ -81,13 +82,13 @@ def test_what_is_declared_cannot_be_changed(adult: Evidence) -> None:
 @pytest.mark.parametrize("position", range(3))
 def test_an_expectation_dropped_silently_fails_the_verdict(adult: Evidence, position: int) -> None:
     dropped = declare(adult)[position]
-    whole = ExpectationSuite.expectation_configurations
+    whole = gx.ExpectationSuite.expectation_configurations
 
-    def without(suite: ExpectationSuite) -> list[Any]:
+    def without(suite: gx.ExpectationSuite) -> list[Any]:
         return [one for one in whole.fget(suite) if one.type != dropped.configuration.type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExpectationSuite, "expectation_configurations", property(without))
+        patch.setattr(gx.ExpectationSuite, "expectation_configurations", property(without))
         found = failures(judge_evidence(adult))
     assert found == {dropped.configuration.type: "it was declared but not evaluated, so it is not met"}
 
@@ -95,16 +96,16 @@ def test_an_expectation_dropped_silently_fails_the_verdict(adult: Evidence, posi
 def test_an_expectation_evaluated_with_other_arguments_fails_the_verdict(
     adult: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = ExpectationSuite.expectation_configurations
+    whole = gx.ExpectationSuite.expectation_configurations
 
-    def loosened(suite: ExpectationSuite) -> list[Any]:
+    def loosened(suite: gx.ExpectationSuite) -> list[Any]:
         configurations = whole.fget(suite)
         for one in configurations:
             if one.type == OUTPUTS:
                 one.kwargs |= {"outputs": 10**9}
         return configurations
 
-    monkeypatch.setattr(ExpectationSuite, "expectation_configurations", property(loosened))
+    monkeypatch.setattr(gx.ExpectationSuite, "expectation_configurations", property(loosened))
     verdict = judge_evidence(adult)
     assert not verdict.passed
     assert [(judgement.name, judgement.failure) for judgement in verdict.failed] == [
@@ -114,9 +115,9 @@ def test_an_expectation_evaluated_with_other_arguments_fails_the_verdict(
 
 
 def test_an_expectation_evaluated_twice_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = ExpectationSuite.expectation_configurations
+    whole = gx.ExpectationSuite.expectation_configurations
     monkeypatch.setattr(
-        ExpectationSuite, "expectation_configurations", property(lambda suite: whole.fget(suite) + whole.fget(suite))
+        gx.ExpectationSuite, "expectation_configurations", property(lambda suite: whole.fget(suite) + whole.fget(suite))
     )
     verdict = judge_evidence(adult)
     assert len(verdict.results) == 6
