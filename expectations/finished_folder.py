@@ -25,7 +25,7 @@ from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
-from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.noise import NoiseMaterial
 from funnel.recount.plain_distributions import Distributions
 from funnel.recount.register_files import Entry
 from funnel.recount.register_people import FirstRows, first_row_counts

@@ -15,7 +15,7 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.noise import NoiseMaterial
 from funnel.recount.noisy_moves import split_complaints
 from funnel.recount.selection import (
     declared_values,

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
-from funnel.pipeline.expectations.history_answers import misplaced_rows, snapshot_cells, wrong_answers
+from funnel.pipeline.expectations.keyed_answers import misplaced_rows, snapshot_cells, wrong_answers
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import is_level, stated_complaints
 from funnel.recount.movers import observer_complaints, secret_complaints

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from funnel.errors import SpecError
 from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
-from funnel.recount.found_histories import RegisterHistories, VersionHistories
+from funnel.recount.found_histories import Decided, RegisterHistories, Tally, VersionHistories, expected_histories
 from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
-from funnel.recount.history_tallies import Decided, Tally, expected_histories
 from funnel.recount.known_groups import (
     Group,
     has_known_columns,
