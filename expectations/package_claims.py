@@ -17,8 +17,8 @@ from funnel.audit.documentation import previous_version
 from funnel.audit.files import list_folder, read_json
 from funnel.audit.package import TABLES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.pipeline.expectations.frequency_claims import expected_rules
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import PlainNumbers, field_again

@@ -12,8 +12,7 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
-from funnel.recount.bins import counted_numbers, declared_cuts, is_found
-from funnel.recount.hierarchies import hierarchy_complaints
+from funnel.recount.bins import counted_numbers, declared_cuts, hierarchy_complaints, is_found
 from funnel.recount.plain_distributions import Distributions, Symbol
 from funnel.recount.promise import read_promise
 from funnel.recount.published import count_published

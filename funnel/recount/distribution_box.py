@@ -39,10 +39,10 @@ class DistributionBox:
 
 def distribution_box(counts: CountBox, alpha: Fraction) -> DistributionBox:
     """The laws that no table within the limits rules out, at ``alpha / (2 (c a + c))`` for each side of each limit."""
-    return limits_at(counts, alpha / sides_of(counts))
+    return limits_at(counts, alpha / count_sides(counts))
 
 
-def sides_of(counts: CountBox) -> int:
+def count_sides(counts: CountBox) -> int:
     """How many sides all limits of P(u|s) and of P(s) have: 2 (c a + c)."""
     c, a = len(counts.lower), len(counts.lower[0])
     return 2 * (c * a + c)

@@ -24,7 +24,7 @@ from functools import cached_property, partial
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
 from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import limits_at, sides_of
+from funnel.recount.distribution_box import count_sides, limits_at
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.recount.ratios import Side
@@ -204,7 +204,7 @@ class _Begun:
             return
         # Version t has a share 1 / (t (t + 1)) of α, which add up to 1; half of it is for its counts.
         t = ordinal + 1
-        self.box = limits_at(table.counts, alpha / (2 * t * (t + 1) * sides_of(table.counts)))
+        self.box = limits_at(table.counts, alpha / (2 * t * (t + 1) * count_sides(table.counts)))
         self.cells = [
             [(low * least, high * most) for low, high in row]
             for row, (least, most) in zip(self.box.inputs, self.box.secrets, strict=True)

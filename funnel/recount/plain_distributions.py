@@ -9,8 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
 
-from funnel.recount.channel import Channel, Symbols
-from funnel.recount.information import PlainInformation, plain_information
+from funnel.recount.channel import Channel, PlainInformation, Symbols, plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, columns_of
