@@ -150,8 +150,8 @@ def _tail(successes: int, trials: int, j: int) -> arb:
 def _is_within(successes: int, trials: int, j: int, tail: Fraction) -> bool:
     """Whether the tail at a place is at most what it may be, proven."""
 
-    def told() -> bool | None:
+    def compared() -> bool | None:
         reached, limit = _tail(successes, trials, j), ball(tail)
         return bool(reached <= limit) if reached <= limit or reached > limit else None
 
-    return decided(told, _FIRST_BITS)
+    return decided(compared, _FIRST_BITS)

@@ -35,7 +35,6 @@ from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, Pa
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Side, sides_of
 from funnel.recount.register_files import Entry, entry_folders, read_entries
-from funnel.recount.register_head import chain_complaints, head_complaints, read_head
 from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
     Followed,
@@ -47,7 +46,7 @@ from funnel.recount.register_people import (
     unfollowed,
     unit_complaints,
 )
-from funnel.recount.register_tables import FORGOTTEN, file_digest
+from funnel.recount.register_tables import FORGOTTEN, chain_complaints, file_digest, head_complaints, read_head
 from funnel.recount.rows import connect
 
 if TYPE_CHECKING:

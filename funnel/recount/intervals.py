@@ -28,14 +28,14 @@ def at_most_exp(ratio: Fraction, nats: Fraction) -> bool:
 def below(value: Fraction, real: Callable[[], arb]) -> bool:
     """Whether a rational is below a real number that it does not equal, which is made anew at each precision."""
 
-    def told() -> bool | None:
+    def compared() -> bool | None:
         one, other = ball(value), real()
         return True if one < other else False if one > other else None
 
-    return decided(told)
+    return decided(compared)
 
 
-def decided(told: Callable[[], T | None], bits: int = _FIRST) -> T:
+def decided(ask: Callable[[], T | None], bits: int = _FIRST) -> T:
     """What intervals tell, asked anew at each precision, from so many bits on, until they do.
 
     Raises
@@ -45,7 +45,7 @@ def decided(told: Callable[[], T | None], bits: int = _FIRST) -> T:
     """
     while bits <= _LAST:
         with ctx.workprec(bits):
-            if (found := told()) is not None:
+            if (found := ask()) is not None:
                 return found
         bits *= 2
     raise FunnelError("an interval of 65,536 bits does not decide a bound; this is a defect, please report it")
@@ -59,12 +59,12 @@ def log_above(ratio: Fraction) -> float:
 def float_above(value: Callable[[], arb]) -> float:
     """A float that is not below a real number other than zero, made anew at each precision until 60 bits are known."""
 
-    def told() -> float | None:
+    def compared() -> float | None:
         ball = value()
         known = ball.is_finite() and ball.rel_accuracy_bits() >= _FLOAT_BITS
         return fraction_above(exact_fraction(ball.upper())) if known else None
 
-    return decided(told)
+    return decided(compared)
 
 
 def fraction_above(value: Fraction) -> float:

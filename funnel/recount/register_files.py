@@ -32,6 +32,7 @@ from funnel.recount.register_tables import (
     file_digest,
     require_columns,
     table_rows,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -342,9 +343,3 @@ def _positive(number: object) -> float:
     if not 0 < found < math.inf:
         raise ValueError
     return found
-
-
-def whole_number(number: object) -> int:
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise ValueError
-    return number
