@@ -14,11 +14,10 @@ from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utilit
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
-from funnel.recount.figures import NOISE
+from funnel.recount.drawn_numbers import plain_intervals, plain_numbers
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.plain_distributions import Distributions, share_step, step_above
+from funnel.recount.plain_distributions import NOISE, Distributions, share_step, step_above
 from funnel.recount.promise import Promise
-from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:

@@ -57,7 +57,6 @@ class Entry:
         The channel that was published.
     fingerprint : str
         Of the secret that records are known by.
-    key_columns : tuple of str
     secret_columns, input_columns, output_columns : tuple of str
     digest, previous : str or None
         SHA-256 of this ``entry.json``, and what it says of the one before.
@@ -81,7 +80,6 @@ class Entry:
     secrets: str
     effective: tuple[tuple[int, ...], ...]
     fingerprint: str
-    key_columns: tuple[str, ...]
     secret_columns: tuple[str, ...]
     input_columns: tuple[str, ...]
     output_columns: tuple[str, ...]
@@ -233,7 +231,6 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         secrets=_secrets(said["secrets"]),
         effective=_effective(tables["effective.parquet"], b, a),
         fingerprint=str(said["fingerprint"]),
-        key_columns=tuple(said["key_columns"]),
         secret_columns=tuple(said["secret"]["columns"]),
         input_columns=tuple(said["inputs"]["columns"]),
         output_columns=tuple(said["outputs"]["columns"]),
