@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
-from funnel.recount.channel import Channel, PlainInformation, Symbols, plain_information
+from funnel.recount.channel import Channel, PlainInformation, plain_information
 from funnel.recount.drawn_numbers import plain_variance
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
@@ -83,21 +83,6 @@ class Distributions:
         """Whether the protocol reads the secret too."""
         return self.released.input_columns != self.recount.published_columns
 
-    @property
-    def outputs(self) -> Symbols:
-        """The b outputs."""
-        return self.released.outputs
-
-    @property
-    def denominator(self) -> int:
-        """What the weights of an input add up to."""
-        return self.released.denominator
-
-    @property
-    def marginal(self) -> tuple[int, ...]:
-        """The b weights of records outside the alphabet."""
-        return self.released.marginal
-
     @cached_property
     def weights(self) -> dict[Symbol, Row]:
         """The b weights of what the protocol reads."""
@@ -110,7 +95,7 @@ class Distributions:
 
     def column(self, s: Symbol, x: Symbol) -> Row:
         """The b weights that a record draws from."""
-        return self.weights.get(self.read(s, x), self.marginal)
+        return self.weights.get(self.read(s, x), self.released.marginal)
 
     @property
     def outside(self) -> int:
@@ -140,9 +125,9 @@ class Distributions:
     @cached_property
     def pairs(self) -> dict[Symbol, dict[int, float]]:
         """P(x, y) by published input x, of the outputs y that it can become."""
-        whole = self.recount.rows * self.denominator
+        whole = self.recount.rows * self.released.denominator
         found: dict[Symbol, dict[int, float]] = {x: {} for x in self.recount.inputs}
-        for y in range(len(self.outputs)):
+        for y in range(len(self.released.outputs)):
             for x, mass in self.channel.masses_by_input(y):
                 # A quotient of whole numbers is rounded once.
                 found[self.recount.inputs[x]][y] = mass / whole
@@ -184,7 +169,7 @@ class Distributions:
     @cached_property
     def masses(self) -> dict[Symbol, list[int]]:
         """``Σ_x n[s, x] w[y, (s, x)]`` by secret s, b whole numbers each."""
-        found = zip(*map(self.channel.masses, range(len(self.outputs))), strict=True)
+        found = zip(*map(self.channel.masses, range(len(self.released.outputs))), strict=True)
         return dict(zip(self.recount.secret, map(list, found), strict=True))
 
     @cached_property
@@ -311,8 +296,8 @@ def _posterior(
 
 def _rounded_pairs(laws: Distributions, step: float) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
     """Least and largest public shares of (x, y), by output: of rounded ones, and a tie may go either way."""
-    low: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
-    high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
+    low: list[dict[Symbol, float]] = [{} for _ in laws.released.outputs]
+    high: list[dict[Symbol, float]] = [{} for _ in laws.released.outputs]
     for x, masses in laws.pairs.items():
         for y, mass in masses.items():
             low[y][x], high[y][x] = _rounded(mass, step, -NOISE), _rounded(mass, step, NOISE)
@@ -330,24 +315,28 @@ def _is_between(stated: object, low: float, high: float) -> bool:
 
 def _is_marginal(laws: Distributions, prior: Json, step: float) -> bool:
     """Whether a record outside the alphabet draws from the law of outputs: the exact one, or that of public shares."""
-    every = [weight for row in (laws.marginal, *laws.released.weights) for _, weight in entries_of(row)]
+    every = [weight for row in (laws.released.marginal, *laws.released.weights) for _, weight in entries_of(row)]
     # Weights are on a grid: the largest power of two that divides all of them. The law is that of the weights from
     # before they were moved to the grid, each by less than three steps of it (`funnel.release.coarse`).
     unit = min((weight & -weight for weight in every), default=1)
-    slack = 4 * unit + laws.denominator * NOISE
+    slack = 4 * unit + laws.released.denominator * NOISE
     exact = _output_distribution(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
     if laws.reads_secret:
         n = laws.recount.rows
         shares = {symbol: _rounded(count / n, step, 0.0) for symbol, count in laws.reads.items()}
         # A tie may have been rounded the other way.
-        slack += laws.denominator * step * sum(abs(count / n / step % 1 - 0.5) < NOISE for count in laws.reads.values())
+        slack += (
+            laws.released.denominator
+            * step
+            * sum(abs(count / n / step % 1 - 0.5) < NOISE for count in laws.reads.values())
+        )
     else:
         shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
     public = _output_distribution(laws, shares)
     # Weights that were mixed with the exact law, at most a thousandth of it, moved by that much of the difference.
-    mixed = [abs(p - q) * laws.denominator / 1000 for p, q in zip(exact, public, strict=True)]
+    mixed = [abs(p - q) * laws.released.denominator / 1000 for p, q in zip(exact, public, strict=True)]
     for law in (exact, public):
-        gaps = [abs(m - p * laws.denominator) for m, p in zip(laws.marginal, law, strict=True)]
+        gaps = [abs(m - p * laws.released.denominator) for m, p in zip(laws.released.marginal, law, strict=True)]
         if all(gap <= slack + more for gap, more in zip(gaps, mixed, strict=True)):
             return True
     return False
@@ -355,8 +344,8 @@ def _is_marginal(laws: Distributions, prior: Json, step: float) -> bool:
 
 def _output_distribution(laws: Distributions, shares: Mapping[Symbol, float]) -> list[float]:
     whole = math.fsum(shares.values())
-    parts: list[list[float]] = [[] for _ in laws.outputs]
+    parts: list[list[float]] = [[] for _ in laws.released.outputs]
     for symbol, share in shares.items():
-        for y, weight in entries_of(laws.weights.get(symbol, laws.marginal)):
+        for y, weight in entries_of(laws.weights.get(symbol, laws.released.marginal)):
             parts[y].append(share * weight)
-    return [math.fsum(some) / whole / laws.denominator for some in parts]
+    return [math.fsum(some) / whole / laws.released.denominator for some in parts]
