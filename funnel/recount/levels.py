@@ -274,11 +274,12 @@ def level_of(
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
-    rows = [[*entries_of(row)] for row in channel.weights]
-    return once(
-        lambda: _level(promise, channel, published, box),
-        lambda: (promise, channel.counts, rows, channel.denominator, channel.reads_secret, published, box),
-    )
+
+    def content() -> object:
+        rows = [[*entries_of(row)] for row in channel.weights]
+        return promise, channel.counts, rows, channel.denominator, channel.reads_secret, published, box
+
+    return once(lambda: _level(promise, channel, published, box), content)
 
 
 def _level(promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None) -> PlainLevel:
