@@ -59,7 +59,7 @@ def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secr
     assert held.reads_secret is reads_secret
     assert figures._is_marginal(held, PRIOR, 0.001)
     moved = DENOMINATOR // 1000
-    other = replace(held.released, marginal=(held.marginal[0] - moved, held.marginal[1] + moved))
+    other = replace(held.released, marginal=(held.released.marginal[0] - moved, held.released.marginal[1] + moved))
     assert not figures._is_marginal(Distributions(held.recount, other), PRIOR, 0.001)
 
 
