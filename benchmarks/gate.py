@@ -37,7 +37,7 @@ from funnel.findings.independence import independence
 from funnel.findings.order import association
 from funnel.findings.probe import expected_probe
 from funnel.findings.words import check_randomness, runs_in_common
-from funnel.pipeline.expectations.ordering import FAILURES, Placed, order_tables
+from funnel.pipeline.expectations.drawing_claims import FAILURES, Placed, order_tables
 from funnel.release.coarse import coarsened
 from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.layout import ReleaseFolder
@@ -121,7 +121,7 @@ class Released:
     secrets, inputs : ndarray of int64, shape (rows,)
         Of the source, in its order.
     tables : mapping of str to ndarray
-        What places could say, see `funnel.pipeline.expectations.ordering.order_tables`.
+        What places could say, see `funnel.pipeline.expectations.drawing_claims.order_tables`.
     """
 
     protocol: Protocol

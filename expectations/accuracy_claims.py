@@ -174,7 +174,7 @@ def utility_share(laws: Distributions, counted: bool) -> float:
     """
     columns, n = laws.recount.published_columns, laws.recount.rows
     read = [symbol for symbol, count in laws.reads.items() if count]
-    entries = [dict(entries_of(laws.weights.get(symbol, laws.marginal))) for symbol in read]
+    entries = [dict(entries_of(laws.weights.get(symbol, laws.released.marginal))) for symbol in read]
     known = _known(laws, read, entries, [laws.reads[symbol] / n for symbol in read], counted)
     first = len(read[0]) - len(columns)
     sampled = added = 0.0
@@ -204,7 +204,7 @@ def _estimating(laws: Distributions, counted: bool) -> tuple[list[Symbol], Estim
     if laws.reads_secret:
         entries = [{y: rounded(mass) for y, mass in laws.pairs[symbol].items()} for symbol in symbols]
     else:
-        entries = [dict(entries_of(laws.weights.get(symbol, laws.marginal))) for symbol in symbols]
+        entries = [dict(entries_of(laws.weights.get(symbol, laws.released.marginal))) for symbol in symbols]
     return symbols, _known(laws, symbols, entries, shares, counted)
 
 
@@ -218,10 +218,10 @@ def _known(
     """What records tell of the shares of values, each with what it becomes."""
     n = laws.recount.rows
     if counted:
-        place = {symbol: y for y, symbol in enumerate(laws.outputs)}
-        rows = [{y: weight / laws.denominator for y, weight in one.items()} for one in entries]
+        place = {symbol: y for y, symbol in enumerate(laws.released.outputs)}
+        rows = [{y: weight / laws.released.denominator for y, weight in one.items()} for one in entries]
         return _Counting(rows, [place[symbol] for symbol in symbols], shares, n)
-    return Estimating([_spread(one, len(laws.outputs)) for one in entries], shares, n)
+    return Estimating([_spread(one, len(laws.released.outputs)) for one in entries], shares, n)
 
 
 def _spread(entries: Mapping[int, float], width: int) -> list[float]:

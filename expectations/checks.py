@@ -17,7 +17,6 @@ from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.class_claims import class_claims
-from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.drawing_claims import (
     drawn_by_input,
     in_source_order,
@@ -26,12 +25,17 @@ from funnel.pipeline.expectations.drawing_claims import (
     sampler,
 )
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
-from funnel.pipeline.expectations.frequency_claims import frequency_claims
+from funnel.pipeline.expectations.frequency_claims import disclosure_claims, frequency_claims
 from funnel.pipeline.expectations.history_claims import register_claims
 from funnel.pipeline.expectations.keyed_answers import answer_claims
-from funnel.pipeline.expectations.package_claims import files_claims, package_claims
 from funnel.pipeline.expectations.report_claims import report_claims
-from funnel.pipeline.expectations.spec_claims import count_claims, protocol_claims, source_claims
+from funnel.pipeline.expectations.spec_claims import (
+    count_claims,
+    files_claims,
+    package_claims,
+    protocol_claims,
+    source_claims,
+)
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.rendering import page_renderer

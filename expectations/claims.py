@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from funnel.recount.figures import unlike, unlike_nats
+from funnel.recount.plain_distributions import unlike, unlike_nats
 
 
 @dataclass(frozen=True)

@@ -1,52 +1,48 @@
-"""Custom expectations: what Great Expectations is asked of a release, each on one small table of evidence."""
+"""Custom expectations: what Great Expectations is asked of a release, offline, silent and with nothing written.
+
+Each expectation is on one small table of evidence.
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from funnel.audit.check import Check
-from funnel.pipeline.expectations.engine import (
-    BatchExpectation,
-    ExpectationConfiguration,
-    MetricDomainTypes,
-    PandasExecutionEngine,
-    PrivateAttr,
-    TableMetricProvider,
-    metric_value,
-)
+from funnel.deferred_imports import VALIDATOR, import_without
 from funnel.pipeline.expectations.evidence import ROWS, Evidence
 from funnel.wording import listed
+
+with warnings.catch_warnings():
+    # It imports two modules of the standard library by names that are deprecated.
+    warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
+    import_without(*VALIDATOR)
+    import great_expectations as gx
+    from great_expectations.compatibility.pydantic import PrivateAttr
+    from great_expectations.core.batch_definition import BatchDefinition
+    from great_expectations.core.metric_domain_types import MetricDomainTypes
+    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+    from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
+    from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+    from great_expectations.expectations.metrics.metric_provider import metric_value
+    from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
 _LISTED = 3
 Lines = list[dict[Hashable, Any]]
 """A table of evidence, line by line."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What an expectation found.
-
-    Attributes
-    ----------
-    observed, expected : JSON-ready value
-    failure : str or None
-        By how much it fails, as a sentence without its full stop; None if it holds.
-    """
-
-    observed: Any
-    expected: Any
-    failure: str | None
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The lines of a table with the number of records in the file that it is about."""
-
-    rows: int
-    lines: Lines
+Finding = tuple[Any, Any, str | None]
+"""What was observed and what is expected, ready for JSON; and by how much it fails, as a sentence, or None."""
 
 
 class ReleaseExpectation(BatchExpectation):
@@ -91,16 +87,13 @@ class ReleaseExpectation(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,
         execution_engine: Any = None,
     ) -> dict[str, Any]:
-        measured: Measured = metrics["evidence.records"]
-        finding = self.find(measured.lines)
-        failure = "the file holds no records" if measured.rows <= 0 else finding.failure
-        return {
-            "success": failure is None,
-            "result": {
-                "observed_value": finding.observed,
-                "details": {"expected": finding.expected, "failure": failure},
-            },
-        }
+        lines: Lines = metrics["evidence.records"]
+        observed, expected, failure = self.find(lines)
+        # Every table states the records of the file; a table without any line has seen none.
+        if not lines or min(line[ROWS] for line in lines) <= 0:
+            failure = "the file holds no records"
+        details = {"expected": expected, "failure": failure}
+        return {"success": failure is None, "result": {"observed_value": observed, "details": details}}
 
     @abstractmethod
     def find(self, value: Lines) -> Finding:
@@ -121,11 +114,10 @@ class TableRecords(TableMetricProvider):
         metric_domain_kwargs: dict[str, Any],
         metric_value_kwargs: dict[str, Any],
         **_: Any,
-    ) -> Measured:
+    ) -> Lines:
         table, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
-        # Every table states the records of the file; a table without any line has seen none.
-        rows = int(table[ROWS].min()) if len(table) else 0
-        return Measured(rows, table.to_dict("records"))
+        lines: Lines = table.to_dict("records")
+        return lines
 
 
 class ExpectCheckToPass(ReleaseExpectation):
@@ -145,10 +137,10 @@ class ExpectCheckToPass(ReleaseExpectation):
         """Look for its line."""
         mine = [line for line in value if line["check"] == self.check]
         if len(mine) != 1:
-            return Finding(None, "passed", f"it was made {len(mine)} times: the release lacks what it needs")
+            return None, "passed", f"it was made {len(mine)} times: the release lacks what it needs"
         (line,) = mine
         # A failure that is missing comes back from the table as a number that is none.
-        return Finding(line["state"], "passed", line["failure"] if isinstance(line["failure"], str) else None)
+        return line["state"], "passed", line["failure"] if isinstance(line["failure"], str) else None
 
 
 class ExpectReleasedColumnsToEqualDeclared(ReleaseExpectation):
@@ -163,7 +155,7 @@ class ExpectReleasedColumnsToEqualDeclared(ReleaseExpectation):
         """Compare the names with the declared ones."""
         present = [line["name"] for line in value]
         failure = f"the columns are {named(present)} instead of {named(self.columns)}"
-        return Finding(present, self.columns, failure if present != self.columns else None)
+        return present, self.columns, failure if present != self.columns else None
 
 
 class ExpectReleasedSymbolsToBeOutputs(ReleaseExpectation):
@@ -178,7 +170,7 @@ class ExpectReleasedSymbolsToBeOutputs(ReleaseExpectation):
         """Count the records outside the output alphabet."""
         other = sum(int(line["records"]) for line in value if not 0 <= line["output"] < self.outputs)
         failure = f"{counted(other, 'record')} in the file that no output of the protocol stands for"
-        return Finding(other, 0, failure if other else None)
+        return other, 0, failure if other else None
 
 
 class ExpectReleasedCountsToEqualDrawn(ReleaseExpectation):
@@ -208,7 +200,7 @@ class ExpectReleasedCountsToEqualDrawn(ReleaseExpectation):
                 for label, gap in differences[:_LISTED]
             )
             failure = f"{len(differences):,} of {counted(len(self.labels), 'output')} with another count: {examples}"
-        return Finding(len(differences), 0, failure)
+        return len(differences), 0, failure
 
 
 def named(names: Iterable[str]) -> str:
@@ -249,3 +241,25 @@ def declare(evidence: Evidence, checks: Iterable[Check[Any]] = ()) -> list[Relea
         ),
         *(ExpectCheckToPass(check=one.name, description=one.says) for one in checks),
     ]
+
+
+def context() -> EphemeralDataContext:
+    """A context in memory: no analytics, no progress bars, no documentation site on disk."""
+    return gx.get_context(
+        mode="ephemeral",
+        project_config=DataContextConfig(
+            analytics_enabled=False,
+            progress_bars=ProgressBarsConfig(globally=False),
+            store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+        ),
+    )
+
+
+@cache
+def whole_table() -> BatchDefinition:
+    """What every table of evidence is validated as: whole, whichever it is.
+
+    Made once in a process: the context writes all of itself down as text whenever something is added to it.
+    """
+    asset = context().data_sources.add_pandas("evidence").add_dataframe_asset("tables")
+    return asset.add_batch_definition_whole_dataframe("whole")

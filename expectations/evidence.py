@@ -10,8 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from funnel.protocol import Protocol
+from funnel.recount.arrow_files import ParquetReader
 from funnel.recount.published import count_published
-from funnel.recount.rows import ParquetReader, connect
+from funnel.recount.rows import connect
 
 ROWS = "rows_in_file"
 """The column of every table of evidence that holds the number of records in the file: none is a failure."""

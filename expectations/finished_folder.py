@@ -21,17 +21,16 @@ from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
 from funnel.recount.classes import PlainClasses, values_of
-from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers
+from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers, plain_intervals, plain_numbers
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
-from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.noise import NoiseMaterial
 from funnel.recount.plain_distributions import Distributions
 from funnel.recount.register_files import Entry
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount, recount, source_columns
-from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
-from funnel.pipeline.expectations.history_answers import misplaced_rows, wrong_answers
+from funnel.pipeline.expectations.keyed_answers import misplaced_rows, snapshot_cells, wrong_answers
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import is_level, stated_complaints
 from funnel.recount.movers import observer_complaints, secret_complaints
@@ -27,7 +26,6 @@ from funnel.recount.register_tables import FORGOTTEN
 from funnel.recount.rounded import channel_complaints, open_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
-from funnel.sampling.key_column import KEY_COLUMN
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
@@ -134,13 +132,11 @@ def _drawn_as_forgotten(finished: FinishedFolder) -> Counter[int]:
     if drawing is None:
         return Counter()
     known = {tuple(symbol) for symbol in drawing["inputs"]["symbols"]}
-    secrets = {symbol: s for s, symbol in enumerate(chapter.secret)}
-    inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
     found = Counter[int]()
     for s, counts in zip(drawing["secret"]["symbols"], drawing["counts"], strict=True):
         for symbol, count in zip(drawing["drawn_by"]["symbols"], counts, strict=True):
             if count and tuple(symbol) not in known:
-                found[secrets.get(tuple(s), -1) * chapter.a + inputs.get(tuple(symbol[1:]), -1)] += int(count)
+                found[chapter.cell(tuple(s), tuple(symbol[1:]))] += int(count)
     return found
 
 
@@ -223,18 +219,23 @@ def _expected(finished: FinishedFolder, stated: Mapping[str, Any] | None) -> Ite
     yield claim("expected", (stated is None) == (found is None), "people are told where none are, or the other way")
     if stated is None or found is None:
         return
-    yield same("expected histories", stated["histories"], found.histories)
-    wrong = f"is {stated['level']!r}, and it is {found.level!r}"
-    yield claim("expected level", is_level(stated["level"], found.level), wrong)
-    # Expected people are counted in parts, of which every history has at least one a cell.
+    # Expected people are counted in parts, of which every history has at least one a cell; and whole people, of those
+    # that are published.
     chapter = finished.entry.chapter
-    room = len(chapter.counts) * found.histories / PARTS + _SHARE
-    # Whole people, of those that are published.
-    room += 1 / sum(chapter.beginning)
+    room = len(chapter.counts) * found.histories / PARTS + _SHARE + 1 / sum(chapter.beginning)
+
+    def level(name: str, told: object, exact: float) -> Claim:
+        return claim(f"expected {name}", is_level(told, exact), f"is {told!r}, and it is {exact!r}")
+
+    def near(name: str, told: float | None, share: float | None) -> Claim:
+        agree = told is share if told is None or share is None else abs(told - share) <= room
+        return claim(f"expected {name}", agree, f"is {told!r}, and it is {share!r} of the expected people")
+
+    yield same("expected histories", stated["histories"], found.histories)
+    yield level("level", stated["level"], found.level)
     for name in ("moved", "outside", "others"):
-        share = getattr(found, name)
-        near = abs(stated[name] - share) <= room
-        yield claim(f"expected {name}", near, f"is {stated[name]!r}, and it is {share!r} of the expected people")
+        yield near(name, stated[name], getattr(found, name))
+    yield near("open", stated.get("open_people"), found.left_open)
     yield same(
         "expected observers",
         [(one["observer"], one["bounded"]) for one in stated["observers"]],
@@ -242,16 +243,8 @@ def _expected(finished: FinishedFolder, stated: Mapping[str, Any] | None) -> Ite
     )
     for told, one in zip(stated["observers"], found.observers, strict=False):
         for name in ("level", "of_all"):
-            wrong = f"is {told[name]!r}, and it is {getattr(one, name)!r}"
-            yield claim(f"expected {name} for {one.observer}", is_level(told[name], getattr(one, name)), wrong)
-        near = abs(told["outside"] - one.outside) <= room
-        wrong = f"is {told['outside']!r}, and it is {one.outside!r} of the expected people"
-        yield claim(f"expected outside for {one.observer}", near, wrong)
-    left, found_left = stated.get("open_people"), found.left_open
-    agree = (left is None) == (found_left is None)
-    if left is not None and found_left is not None:
-        agree = abs(left - found_left) <= room
-    yield claim("expected open", agree, f"is {left!r}, and it is {found_left!r} of the expected people")
+            yield level(f"{name} for {one.observer}", told[name], getattr(one, name))
+        yield near(f"outside for {one.observer}", told["outside"], one.outside)
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:
@@ -265,29 +258,16 @@ def _in_snapshot(entry: Entry, snapshot: Snapshot, forgotten: Path) -> tuple[int
 
     And the cells of those of its records whose people are forgotten.
     """
-    chapter = entry.chapter
-    secrets = {symbol: s for s, symbol in enumerate(chapter.secret)}
-    inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
-    # A published column may be secret too.
-    columns = list(dict.fromkeys((*entry.secret_columns, *entry.input_columns, KEY_COLUMN)))
-    rows = 0
+    rows, schema = 0, pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("cell", pa.int32())])
 
-    def batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    def batches() -> Iterator[pa.RecordBatch]:
         nonlocal rows
-        for batch in file.iter_batches(columns=columns):
-            texts = {name: batch.column(name).cast(pa.string()).to_pylist() for name in columns[:-1]}
-            s = zip(*(texts[name] for name in entry.secret_columns), strict=True)
-            x = zip(*(texts[name] for name in entry.input_columns), strict=True)
-            cells = [secrets.get(one, -1) * chapter.a + inputs.get(other, 0) for one, other in zip(s, x, strict=True)]
-            digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
-            rows += batch.num_rows
-            yield pa.record_batch(
-                [pa.array(digests[:, 0]), pa.array(digests[:, 1]), pa.array(cells, pa.int32())], ["high", "low", "cell"]
-            )
+        for digests, cells in snapshot_cells(entry, snapshot):
+            rows += len(cells)
+            yield pa.record_batch([digests[:, 0].copy(), digests[:, 1].copy(), cells.astype(np.int32)], schema=schema)
 
-    with connect() as database, pq.ParquetFile(snapshot.data.path) as file:
-        schema = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("cell", pa.int32())])
-        database.register("records", pa.RecordBatchReader.from_batches(schema, batches(file)))
+    with connect() as database:
+        database.register("records", pa.RecordBatchReader.from_batches(schema, batches()))
         database.execute("CREATE TEMP TABLE known AS SELECT * FROM records")
         # People may have several rows, and several of them with the same values.
         query = """

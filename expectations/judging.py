@@ -14,8 +14,9 @@ from funnel.pipeline.expectations.checks import declared_checks, reason_of, trai
 from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
+
     from funnel.pipeline.expectations.custom import ReleaseExpectation
-    from funnel.pipeline.expectations.engine import ExpectationSuiteValidationResult, ExpectationValidationResult
     from funnel.pipeline.expectations.evidence import Evidence
 
 Key = tuple[str, str]
@@ -97,7 +98,11 @@ def _evaluate(
     declared: list[ReleaseExpectation], tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, ExpectationSuiteValidationResult]:
     """Results of one suite for each table of the evidence."""
-    from funnel.pipeline.expectations.engine import ExpectationSuite, Validator, whole_table
+    # The expectations are there, so the library is, without what it imports in vain.
+    from great_expectations.core import ExpectationSuite
+    from great_expectations.validator.v1_validator import Validator
+
+    from funnel.pipeline.expectations.custom import whole_table
 
     results = {}
     for name, table in tables.items():

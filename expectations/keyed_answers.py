@@ -1,15 +1,23 @@
-"""Keyed answers: what records with keys must have drawn, derived once more from the release secret and their keys."""
+"""Keyed answers: what records with keys must have drawn, derived once more from the release secret and their keys.
+
+A word is the CBC-MAC of two blocks, the digest of a record's key and that of a decision: what was published about the
+person before, and the channel that is drawn from now. Both are made again from their definitions (decision 0034), with
+nothing that the draw was made with.
+
+Rows of a unit are drawn one after the other, and public tables are of the first ones. So their order must say nothing:
+the row with the smallest word is first, and the word is the CBC-MAC of the unit's digest and of the number of the row
+among those of its unit in the source.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from hashlib import blake2b
 from itertools import accumulate, islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,13 +26,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, claim
-from funnel.recount import keyed_noise
-from funnel.recount.cells import TEXT
-from funnel.recount.databases import opened
-from funnel.recount.files import at_hand, parts_of
-from funnel.recount.keyed_noise import aes_blocks
+from funnel.recount import noise
+from funnel.recount.chapters import NEW, Chapter, Rows, Tree
+from funnel.recount.noise import aes_blocks
+from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.source import file_reader, wanted
+from funnel.recount.source import source_rows
 from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN
@@ -34,10 +41,10 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
+Words = npt.NDArray[np.uint64]
 # Records at the beginning of the source whose digests are derived again.
 _RECORDS = 4096
-
-Texts = tuple[str | None, ...]
+_BATCH_ROWS = 1 << 16
 
 
 def answer_claims(finished: FinishedFolder) -> list[Claim]:
@@ -78,7 +85,18 @@ def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
     """HKDF-SHA512 (RFC 5869) of a release secret, without salt, for a kind of key and a purpose."""
     scope = [] if key.series is None else [json.dumps([key.series, *key.columns]).encode()]
     version = b"funnel record words 2" if scope else b"funnel record words 1"
-    return keyed_noise.derived(key.secret, version, kind.encode(), *scope, purpose.encode())[:length]
+    return noise.derived(key.secret, version, kind.encode(), *scope, purpose.encode())[:length]
+
+
+def words_of(key: RecordKey, purposes: Sequence[str], *blocks: Words) -> npt.NDArray[np.uint64]:
+    """64 bits of the CBC-MAC of blocks of 16 bytes, each under the key of its purpose; of n records, (n, 2)."""
+    sums: Words = np.zeros_like(blocks[0])
+    for purpose, block in zip(purposes, blocks, strict=True):
+        content = aes_blocks(
+            derived(key, "word", purpose, 32), np.ascontiguousarray(sums ^ block, dtype="<u8").tobytes()
+        )
+        sums = np.frombuffer(content, dtype="<u8").reshape(-1, 2)
+    return sums[:, 0]
 
 
 def key_digests(key: RecordKey, rows: Iterable[Sequence[str]], kinds: Sequence[str]) -> list[bytes]:
@@ -107,9 +125,8 @@ def _block(text: str) -> bytes:
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
     """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
-    with ExitStack() as stack:
-        rows = islice(_rows_with(spec, key.columns, stack), _RECORDS)
-        first = [row[: len(key.columns)] for row, _ in rows]
+    with closing(source_rows(spec, key.columns)) as rows:
+        first = list(islice(rows, _RECORDS))
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
@@ -120,30 +137,6 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
     return bool(stored) and (known.issuperset(stored) if len(first) > snapshot.dropped else bool(known & set(stored)))
 
 
-def _rows_with(spec: ReleaseSpec, columns: Sequence[str], stack: ExitStack) -> Iterator[tuple[Texts, int]]:
-    """The records of the source in their order, each once: some columns, then those that decide whether it is one."""
-    needed = list(dict.fromkeys((*columns, *spec.source.where)))
-    if spec.source.format == "sql":
-        database = stack.enter_context(opened(spec))
-        found = ((row, 1) for chunk in database.all(needed) for row in chunk)
-        yield from wanted(spec, database.kinds(), found, needed)
-        return
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-keys-")))
-    reader = stack.enter_context(file_reader(spec))
-    parts = parts_of(spec.source_address, spec.source.format)
-    for part in parts.files:
-        stated = {} if parts.whole else part.stated
-        stored = [column for column in needed if column not in stated]
-        fixed = [column for column in needed if column in stated]
-        with at_hand(part, folder) as (path, _):
-            kinds = {**dict.fromkeys(fixed, TEXT), **reader.kinds(path, part.name, stored)}
-            cells = tuple(stated[column] for column in fixed)
-            rows = (((*row, *cells), 1) for chunk in reader.rows(path, part.name, stored) for row in chunk)
-            places = [[*stored, *fixed].index(column) for column in needed]
-            for row, _ in wanted(spec, kinds, rows, [*stored, *fixed]):
-                yield tuple(row[place] for place in places), 1
-
-
 def _drawn(
     snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol, decided: bool
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
@@ -152,8 +145,8 @@ def _drawn(
     A word is the CBC-MAC of the digest of a record and of that of a decision: where the records do not have one of
     their own, that this very protocol is drawn from.
     """
-    first, second = (derived(key, "word", purpose, 32) for purpose in ("decision", "answer"))
-    decision = np.frombuffer(_digest(protocol)[:16], dtype=np.uint8)
+    decision = np.frombuffer(_digest(protocol)[:16], dtype="<u8")
+    purposes, blocks = (("answer",), []) if decided else (("decision", "answer"), [decision])
     columns = [*columns_of(protocol.weights, len(protocol.inputs)), protocol.marginal]
     # An output of weight zero has no words, so it bounds none.
     laws = [list(entries_of(column)) for column in columns]
@@ -163,12 +156,9 @@ def _drawn(
     b, outside = len(protocol.outputs), len(protocol.inputs)
     with pq.ParquetFile(snapshot.data.path) as file:
         for batch in file.iter_batches(columns=[*protocol.input_columns, KEY_COLUMN]):
-            digests = b"".join(batch.column(KEY_COLUMN).to_pylist())
+            digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
             # Of a word of 64 bits the first 63 are compared with the sums of the weights.
-            if not decided:
-                blocks = np.frombuffer(aes_blocks(first, digests), dtype=np.uint8).reshape(-1, 16)
-                digests = (blocks ^ decision).tobytes()
-            words = np.frombuffer(aes_blocks(second, digests), dtype="<u8")[::2] >> np.uint64(1)
+            words = words_of(key, purposes, digests, *blocks) >> np.uint64(1)
             found = [
                 x * b + of[x][np.searchsorted(limits[x], words[rows], side="right")]
                 for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside)
@@ -205,3 +195,168 @@ def _by_input(
     codes = np.array([places.get(row, outside) for row in zip(*texts, strict=True)], dtype=np.int64)
     for x in sorted(Counter(codes.tolist())):
         yield x, np.flatnonzero(codes == x)
+
+
+def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
+    """How many people of the last version have another answer than their key, their history and the secret give them.
+
+    Parameters
+    ----------
+    entries : tuple of Entry
+        All versions of a register.
+    key : RecordKey
+        With the release secret.
+
+    Notes
+    -----
+    O(people) time in memory for the histories alone.
+    """
+    entry = entries[-1]
+    chapter, tree = entry.chapter, Tree([one.chapter for one in entries])
+    before = np.array(chapter.parents, dtype=np.int64)
+    output = np.array(chapter.drawn, dtype=np.int64)
+    decisions = _decisions(entry, tree)
+    blocks = np.array([decisions[node] for node in chapter.parents], dtype="V16").view("<u8").reshape(-1, 2)
+    channel = np.array([chapter.followed[node] for node in before.tolist()], dtype=np.int64)
+    limits = _Limits(chapter)
+    wrong = 0
+    with pq.ParquetFile(entry.rows) as file:
+        for batch in file.iter_batches(columns=["high", "low", "cell", "node"]):
+            high, low, cell, node = (column.to_numpy() for column in batch.columns)
+            place = node - chapter.first
+            words = words_of(key, ("decision", "answer"), np.stack([high, low], axis=1), blocks[place])
+            wrong += int(
+                np.count_nonzero(~limits.met(words >> np.uint64(1), channel[place], cell % chapter.a, output[place]))
+            )
+    return wrong
+
+
+def _decisions(entry: Entry, tree: Tree) -> Mapping[int, bytes]:
+    """The digest of what is decided about every history of a version, 16 bytes."""
+    chapter = entry.chapter
+    channels = {k: channel_digest(rows, entry) for k, rows in chapter.channels.items()}
+    histories = {NEW: blake2b(digest_size=16, person=b"funnel history 1").digest()}
+    for node in sorted(chapter.followed):
+        _history_digest(node, tree, histories)
+    return {
+        node: blake2b(histories[node] + channels[k], digest_size=16, person=b"funnel decision1").digest()
+        for node, k in chapter.followed.items()
+    }
+
+
+def _history_digest(node: int, tree: Tree, known: dict[int, bytes]) -> None:
+    """Note the digest of a history, and of those that it goes on from."""
+    path = []
+    while node not in known:
+        path.append(node)
+        node = tree.parents[node]
+    for one in reversed(path):
+        content = known[node] + tree.outputs[one].to_bytes(8, "little") + tree.name(one).encode()
+        known[one] = blake2b(content, digest_size=16, person=b"funnel history 1").digest()
+        node = one
+
+
+def channel_digest(rows: Rows, entry: Entry) -> bytes:
+    """The digest of a channel of an entry, with its alphabets: 16 bytes."""
+    chapter = entry.chapter
+    outputs = chapter.outputs
+    if chapter.units is not None:
+        # Names of outputs are given once all rows of everybody are drawn.
+        outputs = tuple((str(y),) * len(entry.output_columns) for y in range(chapter.b))
+    alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, outputs))
+    header = [[list(columns), [list(symbol) for symbol in symbols]] for columns, symbols in alphabets]
+    text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
+    weights = [[0] * chapter.a for _ in range(chapter.b)]
+    for y, row in enumerate(rows):
+        for x, weight in row:
+            weights[y][x] = weight
+    content = b"".join(weight.to_bytes(8, "little") for row in weights for weight in row)
+    return blake2b(
+        len(text).to_bytes(8, "little") + text + content, digest_size=16, person=b"funnel channel 1"
+    ).digest()
+
+
+class _Limits:
+    """Which words give an output: those from the sum of the weights before it to that with its own."""
+
+    def __init__(self, chapter: Chapter) -> None:
+        self._chapter = chapter
+        self._columns: dict[tuple[int, int], list[int]] = {}
+
+    def met(
+        self,
+        words: Words,
+        channels: npt.NDArray[np.int64],
+        inputs: npt.NDArray[np.int64],
+        outputs: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Whether each of these words, of 63 bits, gives its output."""
+        a, b = self._chapter.a, self._chapter.b
+        codes, places = np.unique((channels * a + inputs) * b + outputs, return_inverse=True)
+        sums = [self._sums(code // b // a, code // b % a) for code in codes.tolist()]
+        least = np.array([of[code % b] for of, code in zip(sums, codes.tolist(), strict=True)], dtype=np.uint64)
+        above = np.array([of[code % b + 1] for of, code in zip(sums, codes.tolist(), strict=True)], dtype=np.uint64)
+        return np.asarray((least[places] <= words) & (words < above[places]))
+
+    def _sums(self, channel: int, x: int) -> list[int]:
+        if (channel, x) not in self._columns:
+            sums = [0]
+            for row in self._chapter.channels[channel]:
+                sums.append(sums[-1] + dict(row).get(x, 0))
+            self._columns[channel, x] = sums
+        return self._columns[channel, x]
+
+
+def misplaced_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> int:
+    """How many rows of a register's version are not the row of their unit that the secret makes them.
+
+    Parameters
+    ----------
+    entry : Entry
+        Of a version whose units have several rows.
+    key : RecordKey
+        With the release secret.
+    snapshot : Snapshot
+        The records in the order of the source.
+
+    Notes
+    -----
+    Rows of forgotten people are in the snapshot alone. O(n log n) time, and some 300 bytes a row.
+    """
+    parts = list(snapshot_cells(entry, snapshot))
+    units, cells = (np.concatenate(some) for some in zip(*parts, strict=True))
+    number = _numbers(units)
+    blocks = np.stack([number, np.zeros_like(number)], axis=1).astype("<u8")
+    words = words_of(key, ("row of a unit", "order of the rows of a unit"), units, blocks)
+    order = np.lexsort((words, units[:, 1], units[:, 0]))
+    place = np.empty(len(units), dtype=np.int64)
+    place[order] = _numbers(units[order]) + 1
+    due = set(zip(*(column.tolist() for column in (units[:, 0], units[:, 1], place, cells)), strict=True))
+    table = pq.read_table(entry.rows, columns=["high", "low", "row", "cell"])
+    return sum(row not in due for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def snapshot_cells(entry: Entry, snapshot: Snapshot) -> Iterator[tuple[Words, npt.NDArray[np.int64]]]:
+    """Digests and cells in an entry of the records of a snapshot, some at a time; -1 for unknown values."""
+    # A published column may be secret too.
+    columns = list(dict.fromkeys((*entry.secret_columns, *entry.input_columns, KEY_COLUMN)))
+    with pq.ParquetFile(snapshot.data.path) as file:
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+            texts = {name: batch.column(name).cast(pa.string()).to_pylist() for name in columns[:-1]}
+            secret, symbol = (
+                zip(*(texts[name] for name in names), strict=True)
+                for names in (entry.secret_columns, entry.input_columns)
+            )
+            cells = np.array(list(map(entry.chapter.cell, secret, symbol)), dtype=np.int64)
+            digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
+            yield digests, cells
+
+
+def _numbers(units: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """How many rows before each are of the same unit."""
+    order = np.lexsort((np.arange(len(units)), units[:, 1], units[:, 0]))
+    begins = np.append(True, (np.diff(units[order], axis=0) != 0).any(axis=1))
+    starts = np.maximum.accumulate(np.where(begins, np.arange(len(units)), 0))
+    found = np.empty(len(units), dtype=np.int64)
+    found[order] = np.arange(len(units)) - starts
+    return found

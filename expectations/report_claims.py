@@ -14,11 +14,10 @@ from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, utilit
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
-from funnel.recount.figures import NOISE
+from funnel.recount.drawn_numbers import plain_intervals, plain_numbers
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.plain_distributions import Distributions, share_step, step_above
+from funnel.recount.plain_distributions import NOISE, Distributions, share_step, step_above
 from funnel.recount.promise import Promise
-from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -195,12 +194,12 @@ def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Cl
             else:
                 yield near(f"share of {kind} {row['label']!r}", row[share], counts[row["label"]] / n, step)
     heat = numbers["heat"]
-    places = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.outputs)}
+    places = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.released.outputs)}
     columns = {SEPARATOR.join(symbol): column for symbol, column in laws.weights.items()}
     # The last line may be of all other outputs together.
     for label, shares in zip(heat["outputs"], heat["shares"], strict=False):
         for x, share in zip(heat["inputs"], shares, strict=True):
-            exact = columns[x][places[label]] / laws.denominator
+            exact = columns[x][places[label]] / laws.released.denominator
             near_enough = abs(share - exact) <= 0.001 + NOISE
             yield claim(f"probability of {label!r} for {x!r}", near_enough, f"is {share!r}, not that of the weights")
 
@@ -208,7 +207,7 @@ def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Cl
 def _lifts(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
     """Every lift that is told, within a step of the exact one, by its place."""
     secrets = {SEPARATOR.join(symbol): symbol for symbol in laws.recount.secret}
-    outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.outputs)}
+    outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.released.outputs)}
     table = numbers["lifts"]["table"]
     told = [(one["secret"], one["output"], one["cell"]["lift"]) for one in numbers["lifts"]["strongest"]]
     if table is not None:
@@ -234,7 +233,7 @@ def _coarseness(lift: float, laws: Distributions, s: tuple[str, ...], y: int) ->
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0
-    whole = laws.output_masses[y] / (laws.recount.rows * laws.denominator)
+    whole = laws.output_masses[y] / (laws.recount.rows * laws.released.denominator)
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
     # The step is that of the public frequencies, which may be off by half; what is less than a step is told as one.

@@ -43,7 +43,7 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
 from funnel.protocol import Protocol
-from funnel.recount.levels import plain_levels_remembered
+from funnel.recount.memory import results_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of
@@ -123,7 +123,7 @@ def run_release(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str,
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
     spec = resolved_columns(spec)
-    with _opened(spec) as opened, levels_remembered(), plain_levels_remembered():
+    with _opened(spec) as opened, levels_remembered(), results_remembered():
         return _run_steps(spec, opened, again, rotate)
 
 
@@ -151,7 +151,7 @@ def run_approved(
         With one clear sentence; the version is then still held.
     """
     spec = resolved_columns(spec)
-    with _opened(spec) as opened, levels_remembered(), plain_levels_remembered():
+    with _opened(spec) as opened, levels_remembered(), results_remembered():
         held_versions = opened.series.held
         held_versions.check(held_versions.require_waiting(version))
         return _run_steps(spec, opened, approval=approval)

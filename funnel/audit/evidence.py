@@ -19,9 +19,8 @@ from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
-from funnel.recount.figures import figure_complaints
 from funnel.recount.levels import PlainLevel
-from funnel.recount.plain_distributions import Distributions
+from funnel.recount.plain_distributions import Distributions, figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws

@@ -1,4 +1,4 @@
-"""The cells of Arrow and ORC files: the one library that reads them unpacks them, DuckDB says what they hold.
+"""The cells of parquet files, read by DuckDB, and of Arrow and ORC files, unpacked by the one library that reads them.
 
 The batches come by another way through that library than those that a release is made from (its datasets rather than
 its readers of files); types, conversions and counts are DuckDB's.
@@ -6,6 +6,8 @@ its readers of files); types, conversions and counts are DuckDB's.
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +20,104 @@ from funnel.recount.rows import KINDS, TypedReader, failure, unknown_type
 
 if TYPE_CHECKING:
     import duckdb
+
+
+class ParquetReader(TypedReader):
+    """Reads parquet files."""
+
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        return tuple(name for name, _ in _top_level(self._schema(file, shown)))
+
+    def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
+        aliases = ", ".join(f"c{k}" for k in range(len(self.names(file, shown))))
+        return f"{_table(file)} AS source({aliases})"
+
+    def layout(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, tuple[int, Kind]]:
+        fields = _top_level(self._schema(file, shown))
+        described = self._query(shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
+        stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
+        zones = zones_of(self._query(shown, stored, [_escaped(file)]), shown)
+        if len(fields) != len(described):
+            raise DataError(
+                f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again"
+            )
+        layout: dict[str, tuple[int, Kind]] = {}
+        for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
+            if name not in columns:
+                continue
+            if name in layout:
+                raise DataError(f"{shown} has the column {name!r} more than once")
+            kind = "decimal" if entry[1].startswith("DECIMAL(") else KINDS.get(entry[1])
+            if kind is None or wide:
+                raise unknown_type(name, shown)
+            zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+            layout[name] = (place, Kind(kind, zones.get(name, "UTC") if zoned else None))
+        return layout
+
+    def _schema(self, file: Path, shown: str) -> list[tuple[str, int | None, str | None, int | None]]:
+        """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
+        nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
+        return self._query(shown, nodes, [_escaped(file)])
+
+    def _query(self, shown: str, query: str, names: list[str]) -> list[Any]:
+        """All rows that answer a question about a file itself."""
+        with suppress(failure()):
+            return self.database.execute(query, names).fetchall()
+        # Raised outside the handler: the original message may quote the file.
+        raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
+
+
+def _top_level(schema: list[tuple[str, int | None, str | None, int | None]]) -> list[tuple[str, bool]]:
+    """Names of the columns, and whether a decimal is wider than the second reader's."""
+    columns = []
+    place = 1
+    for _ in range(schema[0][1] or 0):
+        name, _, logical, precision = schema[place]
+        columns.append((name, "Decimal" in (logical or "") and (precision or 0) > 38))
+        open_ = 1
+        while open_:
+            open_ += (schema[place][1] or 0) - 1
+            place += 1
+    return columns
+
+
+def _table(file: Path) -> str:
+    return f"read_parquet('{_escaped(file).replace(chr(39), chr(39) * 2)}', hive_partitioning = false)"
+
+
+def _escaped(file: Path) -> str:
+    """A path whose name is no pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(file))
+
+
+def zones_of(stored: Sequence[tuple[bytes]], shown: str) -> dict[str, str]:
+    """The time zone of every column that has one.
+
+    The format itself says only that points in time are counted from 1970 in Greenwich; the zone that they are to be
+    written in stands in a schema that Arrow stores with the file.
+
+    Parameters
+    ----------
+    stored : sequence of tuple of bytes
+        What the file has under ``ARROW:schema``: nothing, or one value.
+    shown : str
+        The name of the file, for messages.
+
+    Raises
+    ------
+    DataError
+        If it is damaged.
+    """
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    if not stored:
+        return {}
+    try:
+        fields = list(ipc.read_schema(pa.BufferReader(base64.b64decode(stored[0][0]))))
+        return {field.name: field.type.tz for field in fields if pa.types.is_timestamp(field.type) and field.type.tz}
+    except (pa.ArrowException, binascii.Error, OSError, UnicodeDecodeError):
+        raise DataError(f"the schema that is stored in {shown} is damaged, so its times have no text") from None
 
 
 class ArrowReader(TypedReader):

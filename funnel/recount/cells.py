@@ -133,28 +133,25 @@ def _date(column: str, text: str) -> tuple[str, str, str]:
 
 
 def _date_in(column: str, text: str, form: str) -> tuple[str, str, str]:
-    """Year, month and day of a date in a form such as ``%d.%m.%Y``, read from the left; what it lacks is the first."""
-    found, at, k = {"Y": "", "m": "01", "d": "01"}, 0, 0
-    while k < len(form):
-        if form[k] != "%":
-            at, k, good = at + 1, k + 1, text[at : at + 1] == form[k]
-        else:
-            part, parted = form[k + 1], "%" not in (form[k + 2 : k + 3], form[k - 2] if k > 1 else "")
-            most = 4 if part == "Y" else 2
-            end = at
-            while end < min(at + most, len(text)) and text[end] in "0123456789":
-                end += 1
-            good = end - at == most or (parted and part != "Y" and end > at)
-            found[part], at, k = text[at:end].rjust(most, "0"), end, k + 2
-        if not good:
-            raise DataError(f"column {column!r} has values that are no dates in the format of the spec")
-    if text[at:] and text[at] not in " T":
+    """Year, month and day of a date in a form such as ``%d.%m.%Y``; what it lacks is the first."""
+    first, *parts = re.split("%(.)", form)
+    pattern = re.escape(first)
+    for k in range(0, len(parts), 2):
+        # Where parts touch each other, all their digits are there.
+        touches = (k > 0 and not parts[k - 1]) or (k + 2 < len(parts) and not parts[k + 1])
+        digits = "{4}" if parts[k] == "Y" else "{2}" if touches else "{1,2}+"
+        pattern += f"(?P<{parts[k]}>[0-9]{digits}){re.escape(parts[k + 1])}"
+    found = re.match(pattern, text)
+    if found is None:
+        raise DataError(f"column {column!r} has values that are no dates in the format of the spec")
+    if text[found.end() :] and text[found.end()] not in " T":
         raise DataError(f"column {column!r} has dates with more behind them than a time")
+    known = {"m": "01", "d": "01", **{name: digits.rjust(2, "0") for name, digits in found.groupdict().items()}}
     try:
-        date(int(found["Y"]), int(found["m"]), int(found["d"]))
+        date(int(known["Y"]), int(known["m"]), int(known["d"]))
     except ValueError:
         raise DataError(f"column {column!r} has dates that are in no calendar") from None
-    return found["Y"], found["m"], found["d"]
+    return known["Y"], known["m"], known["d"]
 
 
 def edges_of(spec: ReleaseSpec, column: str) -> tuple[int | float, ...]:

@@ -146,6 +146,16 @@ class Chapter:
         """Outputs."""
         return len(self.outputs)
 
+    @cached_property
+    def _places(self) -> tuple[dict[tuple[str, ...], int], dict[tuple[str, ...], int]]:
+        secret, inputs = ({symbol: place for place, symbol in enumerate(of)} for of in (self.secret, self.inputs))
+        return secret, inputs
+
+    def cell(self, secret: tuple[str, ...], symbol: tuple[str, ...]) -> int:
+        """The cell of a secret and an input; -1 where the version has no such values."""
+        s, x = self._places[0].get(secret), self._places[1].get(symbol)
+        return -1 if s is None or x is None else s * self.a + x
+
     @property
     def beginning(self) -> tuple[int, ...]:
         """People by cell, length c a: by that of their first row, where they have several."""

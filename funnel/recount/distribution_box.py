@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
-from funnel.errors import FunnelError
 from funnel.recount.count_box import CountBox
-from funnel.recount.intervals import ball
+from funnel.recount.intervals import ball, decided
 
 # Limits are whole multiples of 1/UNIT, rounded outwards: that is part of what the set of laws is.
 UNIT = 1 << 32
-_FIRST_BITS, _LAST_BITS = 64, 1 << 14
+_FIRST_BITS = 64
 # Of doubles that say where to look: rounds, terms of a continued fraction, and what stands for zero in one.
 _ROUNDS, _TERMS, _SMALLEST = 60, 10_000, 1e-300
 
@@ -40,10 +39,10 @@ class DistributionBox:
 
 def distribution_box(counts: CountBox, alpha: Fraction) -> DistributionBox:
     """The laws that no table within the limits rules out, at ``alpha / (2 (c a + c))`` for each side of each limit."""
-    return limits_at(counts, alpha / sides_of(counts))
+    return limits_at(counts, alpha / count_sides(counts))
 
 
-def sides_of(counts: CountBox) -> int:
+def count_sides(counts: CountBox) -> int:
     """How many sides all limits of P(u|s) and of P(s) have: 2 (c a + c)."""
     c, a = len(counts.lower), len(counts.lower[0])
     return 2 * (c * a + c)
@@ -84,11 +83,6 @@ def lower_limit(successes: int, trials: int, tail: Fraction) -> int:
     """The largest j with ``P(Bin(trials, j/UNIT) >= successes) <= tail``, which is ``I_{j/UNIT}(k, n - k + 1)``.
 
     Doubles say where to look (`_near`). Which side a place is on is proven, and only that is relied on.
-
-    Raises
-    ------
-    FunnelError
-        If 16,384 bits do not decide a comparison, which no numbers of this size need.
     """
     if successes == 0:
         return 0
@@ -155,11 +149,9 @@ def _tail(successes: int, trials: int, j: int) -> arb:
 
 def _is_within(successes: int, trials: int, j: int, tail: Fraction) -> bool:
     """Whether the tail at a place is at most what it may be, proven."""
-    bits = _FIRST_BITS
-    while bits <= _LAST_BITS:
-        with ctx.workprec(bits):
-            reached, limit = _tail(successes, trials, j), ball(tail)
-            if reached <= limit or reached > limit:
-                return bool(reached <= limit)
-        bits *= 2
-    raise FunnelError("an interval of 16,384 bits does not decide a limit; this is a defect, please report it")
+
+    def compared() -> bool | None:
+        reached, limit = _tail(successes, trials, j), ball(tail)
+        return bool(reached <= limit) if reached <= limit or reached > limit else None
+
+    return decided(compared, _FIRST_BITS)

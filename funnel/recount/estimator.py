@@ -16,6 +16,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from flint import arb, arb_mat, ctx
+
 from funnel.recount.published import in_csv
 
 Json = Mapping[str, Any]
@@ -29,6 +31,7 @@ _UNSURE = 3e-10
 # Where elimination ends with pivots above this, every value can be told.
 _CLEAR = 1e-3
 _LEAST_SQUARES, _DEPENDENT = 1e-6, 1e-9
+_BITS = 256
 
 
 def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
@@ -123,38 +126,17 @@ def _weight_complaints(weights: list[list[float]], protocol: Json) -> Iterator[s
     if not all(any(weights[x]) for x in others) and _least_pivot(rows) > _CLEAR:
         yield "a value that the records can tell is missing"
     if len(basis) == len(rows) and _least_pivot(rows) > _CLEAR:
-        found = [weights[x] for x in others]
-        if any(
-            any(row) and not _follows(row, again)
-            for row, again in zip(found, _again(rows, law, basis, left), strict=True)
-        ):
+        pairs = zip((weights[x] for x in others), _again(rows, law, left), strict=True)
+        if any(any(row) and not _follows(row, again) for row, again in pairs):
             yield f"has a weight that is not what follows, to {_DIGITS} digits"
 
 
-def _again(rows: list[list[float]], law: list[float], basis: list[list[float]], left: float) -> list[list[float]]:
-    """The least squares weights that give every value back: the one combination of the basis that does."""
-    scaled = [[v / math.sqrt(p) if p else 0.0 for v, p in zip(row, law, strict=True)] for row in rows]
-    k = len(rows)
-    table = [
-        [math.fsum(u * v for u, v in zip(row, one, strict=True)) for one in basis] + [left * (i == j) for j in range(k)]
-        for i, row in enumerate(scaled)
-    ]
-    # Gauss and Jordan, with the largest pivot of each column.
-    for i in range(k):
-        best = max(range(i, k), key=lambda row: abs(table[row][i]))
-        table[i], table[best] = table[best], table[i]
-        pivot = table[i][i]
-        table[i] = [v / pivot for v in table[i]]
-        for j in range(k):
-            if j != i and (factor := table[j][i]):
-                table[j] = [v - factor * u for v, u in zip(table[j], table[i], strict=True)]
-    return [
-        [
-            math.fsum(table[i][k + x] * one[y] for i, one in enumerate(basis)) / math.sqrt(p) if p else 0.0
-            for y, p in enumerate(law)
-        ]
-        for x in range(k)
-    ]
+def _again(rows: list[list[float]], law: list[float], left: float) -> list[list[float]]:
+    """The least squares weights that give every value back: ``left (C D⁻¹ Cᵀ)⁻¹ C D⁻¹``, with the law as D."""
+    with ctx.workprec(_BITS):
+        scaled = arb_mat([[arb(v) / p if p else 0 for v, p in zip(row, law, strict=True)] for row in rows])
+        found = (arb_mat(rows) * scaled.transpose()).solve(scaled) * arb(left)
+        return [[float(weight.mid()) for weight in row] for row in found.tolist()]
 
 
 def _follows(row: list[float], again: list[float]) -> bool:

@@ -1,17 +1,27 @@
-"""Found histories: what the second computation finds in a register, by version and by observer."""
+"""Found histories: what the second computation finds in a register, history by history, version and observer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
+from funnel.recount.chapters import Tree
+from funnel.recount.expected import Attending
+from funnel.recount.history_bounds import HistoryFinding, Worst
+from funnel.recount.known_groups import Group
+from funnel.recount.movers import MOVER_STAYER
+from funnel.recount.path_laws import HistoryDistribution
 from funnel.recount.promise import Promise
+from funnel.recount.ratios import Side, level_above
 from funnel.recount.register_files import Entry
 
 # A level that is found twice, by floats with a proven error and by whole numbers.
 _LEVEL = 1e-7
+# Less of a person than this is what sums of shares are off by.
+_FEW = 1e-6
 
 
 @dataclass(frozen=True)
@@ -27,11 +37,11 @@ class ObserverHistories:
         Whether this secret is bounded for this observer.
     level : float
         The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
-        With noise, of those that somebody has.
-    moved, outside : int
+        With noise, of those that somebody has, or that are expected.
+    moved, outside : float
         People whose history by itself is outside the bound, as frequencies changed or as earlier values go with a later
         secret; and those who can get an output that is outside of it, of whom all are moved if it is bounded for this
-        observer.
+        observer. Shares of all where people are expected.
     moved_level : float or None
         The largest level over all outputs that people who are moved can get, in nats, rounded up; None if nobody is.
     followed_level : float
@@ -42,14 +52,82 @@ class ObserverHistories:
     secret_of: str | None
     bounded: bool
     level: float
-    moved: int
-    outside: int
+    moved: float
+    outside: float
     moved_level: float | None
     followed_level: float
 
+    @property
+    def of_all(self) -> float:
+        """The largest level of all histories, moved or not."""
+        return max(self.level, self.moved_level or 0.0)
+
 
 @dataclass(frozen=True)
-class VersionHistories:
+class ObservedHistories:
+    """What a version tells the observers that it is bounded for: the most of all of them.
+
+    Attributes
+    ----------
+    observers : tuple of ObserverHistories
+        For each observer of whom it is known, and the secret of each version: first those that are bounded.
+    """
+
+    observers: tuple[ObserverHistories, ...]
+
+    @property
+    def bounded_for(self) -> tuple[ObserverHistories, ...]:
+        """The observers and secrets that are bounded."""
+        return tuple(one for one in self.observers if one.bounded)
+
+    @property
+    def level(self) -> float:
+        """As of an observer."""
+        return max(one.level for one in self.bounded_for)
+
+    @property
+    def moved(self) -> float:
+        """As of an observer."""
+        return max(one.moved for one in self.bounded_for)
+
+    @property
+    def outside(self) -> float:
+        """As of an observer."""
+        return max(one.outside for one in self.bounded_for)
+
+    @property
+    def moved_level(self) -> float | None:
+        """As of an observer."""
+        return max((one.moved_level for one in self.bounded_for if one.moved_level is not None), default=None)
+
+    @property
+    def followed_level(self) -> float:
+        """As of an observer."""
+        return max(one.followed_level for one in self.bounded_for)
+
+
+@dataclass(frozen=True)
+class ExpectedHistories(ObservedHistories):
+    """What a version tells of people that public tables lead one to expect.
+
+    Attributes
+    ----------
+    histories : int
+        That are predicted.
+    others : float
+        Share of the expected people whose histories are not predicted.
+    left_open : float or None
+        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
+        where that is not asked.
+    """
+
+    histories: int
+    others: float
+    left_open: float | None = None
+
+
+@dataclass(frozen=True)
+class VersionHistories(ObservedHistories):
     """What a version tells of people about whom other versions told something before.
 
     Attributes
@@ -76,8 +154,6 @@ class VersionHistories:
         Histories that it has a channel for: with noise, also those that nobody has.
     expected : ExpectedHistories or None
         With noise: the same of the people that public tables lead one to expect.
-    observers : tuple of ObserverHistories
-        For each observer of whom it is known, and the secret of each version: first those that are bounded.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
     """
@@ -92,90 +168,8 @@ class VersionHistories:
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
     followed: int
-    observers: tuple[ObserverHistories, ...]
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
-
-    @property
-    def bounded_for(self) -> tuple[ObserverHistories, ...]:
-        """The observers and secrets that are bounded."""
-        return tuple(one for one in self.observers if one.bounded)
-
-    @property
-    def level(self) -> float:
-        """The most of all observers that it is bounded for."""
-        return max(one.level for one in self.bounded_for)
-
-    @property
-    def moved(self) -> int:
-        """The most of all observers that it is bounded for."""
-        return max(one.moved for one in self.bounded_for)
-
-    @property
-    def outside(self) -> int:
-        """The most of all observers that it is bounded for."""
-        return max(one.outside for one in self.bounded_for)
-
-    @property
-    def moved_level(self) -> float | None:
-        """The most of all observers that it is bounded for."""
-        return max((one.moved_level for one in self.bounded_for if one.moved_level is not None), default=None)
-
-    @property
-    def followed_level(self) -> float:
-        """The most of all observers that it is bounded for."""
-        return max(one.followed_level for one in self.bounded_for)
-
-
-@dataclass(frozen=True)
-class ExpectedHistories:
-    """What a version tells of people that public tables lead one to expect.
-
-    Attributes
-    ----------
-    histories : int
-        That are predicted.
-    level : float
-        The largest of these, of those that are not moved; nats, rounded up.
-    moved, outside, others : float
-        Shares of the expected people; the last of those with histories that are not predicted.
-    left_open : float or None
-        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
-        where that is not asked.
-    observers : tuple of ExpectedObserver
-        The same for each observer of whom public tables tell it.
-    """
-
-    histories: int
-    level: float
-    moved: float
-    outside: float
-    others: float
-    left_open: float | None = None
-    observers: tuple[ExpectedObserver, ...] = ()
-
-
-@dataclass(frozen=True)
-class ExpectedObserver:
-    """What a version tells one observer of people that public tables lead one to expect.
-
-    Attributes
-    ----------
-    observer : str
-    secret_of : str or None
-    bounded : bool
-    level, of_all : float
-        Of histories that are not moved, and of all; nats, rounded up.
-    outside : float
-        Share of the expected people.
-    """
-
-    observer: str
-    secret_of: str | None
-    bounded: bool
-    level: float
-    of_all: float
-    outside: float
 
 
 @dataclass(frozen=True)
@@ -257,3 +251,122 @@ def is_level(stated: object, found: float, most: float | None = None) -> bool:
     low, high = found, found if most is None else most
     low -= 0.0 if math.isinf(low) else _LEVEL * max(1.0, low)
     return isinstance(told, float) and low <= told <= high + _LEVEL * max(1.0, high)
+
+
+class Tally:
+    """What was found of the histories of a version so far."""
+
+    def __init__(self, tree: Tree, promise: Promise, sides: Sequence[Side]) -> None:
+        self._tree, self._promise, self._sides = tree, promise, sides
+        self._worst: list[Worst | None] = [None] * len(sides)
+        self._moved_worst: list[Worst] | None = None
+        self._failed: dict[str, list[int]] = {}
+        # Of one history there may be several secrets, of the rows of a person; of each group that is known some people.
+        self._moved: dict[tuple[int, Group | None], float] = {}
+        self._outside: dict[tuple[int, Group | None], float] = {}
+
+    def add(self, law: HistoryDistribution, found: HistoryFinding, people: float) -> None:
+        """One history more, that so many people have."""
+        node, these = law.node, (law.node, law.group)
+        if found.outside:
+            self._outside[these] = people * law.share
+        if found.moved:
+            self._moved[these] = people * law.share
+            self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
+        else:
+            self._worst = [*_furthest(self._worst, found.worst)]
+        if not found.holds:
+            what = "is outside the bound by itself, and an output tells more than it does"
+            self.fail(what if found.moved else "leaves the bound with some output", node)
+        elif not found.reserved:
+            self.fail("uses up the reserve", node)
+
+    def fail(self, what: str, node: int) -> None:
+        """A history that breaks the bound, and how."""
+        self._failed.setdefault(what, []).append(node)
+
+    @property
+    def moved(self) -> float:
+        """People whose history is outside by itself."""
+        return sum(self._moved.values())
+
+    @property
+    def outside(self) -> float:
+        """People with an output outside."""
+        return sum(self._outside.values())
+
+    def level(self) -> float:
+        """Of histories that are not moved."""
+        known = [one if one is not None else Worst() for one in self._worst]
+        return level_above(self._promise, self._sides, known)
+
+    @property
+    def moved_level(self) -> float | None:
+        """Of histories that are moved; None if there is none."""
+        return None if self._moved_worst is None else level_above(self._promise, self._sides, self._moved_worst)
+
+    def broken(self) -> Iterator[str]:
+        """Sentences about histories that break the bound."""
+        for what, nodes in self._failed.items():
+            more = f" (and so do {len(nodes) - 1:,} more)" if len(nodes) > 1 else ""
+            versions = len(self._tree.history(nodes[0]))
+            yield f"the history of number {nodes[0]}, of {versions} versions, {what}{more}"
+
+
+@dataclass
+class Decided:
+    """What an observer learns: of all histories, of those that somebody had, and of those that are predicted.
+
+    Of the secret in an earlier version, of those with people who were in it.
+    """
+
+    observer: str
+    secret_of: str | None
+    bounded: bool
+    every: Tally
+    real: Tally
+    predicted: Tally
+    unsure: float | None
+
+    def broken(self) -> Iterator[str]:
+        """In what way the bound is not kept, where there is one for this observer."""
+        whose = "" if self.secret_of is None else f", of the secret in {self.secret_of}"
+        observer, _, known = self.observer.partition(", knowing ")
+        whose += ", for who knows who changed" if observer == MOVER_STAYER else ""
+        whose += f", for who knows {known}" if known else ""
+        return (f"{said}{whose}" for said in self.every.broken() if self.bounded)
+
+    def figures(self) -> ObserverHistories:
+        """Of histories that somebody had."""
+        return self._figures(self.real, lambda people: ceil(people - _FEW))
+
+    def expected(self, everybody: float) -> ObserverHistories:
+        """Of histories that are predicted, of so many people."""
+        return self._figures(self.predicted, lambda people: people / everybody)
+
+    def _figures(self, of: Tally, shown: Callable[[float], float]) -> ObserverHistories:
+        who = self.observer, self.secret_of, self.bounded
+        people = shown(of.moved), shown(of.outside)
+        return ObserverHistories(*who, of.level(), *people, of.moved_level, self.every.level())
+
+
+def expected_histories(found: Sequence[Decided], attending: Attending) -> ExpectedHistories:
+    """What is found of people whom public tables lead one to expect."""
+    everybody = attending.everybody
+    unsure = next((one.unsure for one in found if one.unsure is not None), None)
+    return ExpectedHistories(
+        observers=tuple(one.expected(everybody) for one in found),
+        histories=len(attending.people),
+        others=attending.others / everybody,
+        left_open=None if unsure is None else unsure / everybody,
+    )
+
+
+def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:
+    """The larger of what is known and what was found, by side."""
+    return [new if old is None or _larger(new, old) else old for old, new in zip(known, found, strict=True)]
+
+
+def _larger(one: Worst, other: Worst) -> bool:
+    mine, theirs = one.ratio, other.ratio
+    return theirs is not None and (mine is None or mine > theirs)

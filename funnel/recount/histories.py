@@ -7,7 +7,7 @@ whole numbers with proven limits, conditions decided on them, or in fractions wh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
-from funnel.recount.chapters import NEW, Rows, Tree
+from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
-from funnel.recount.found_histories import RegisterHistories, VersionHistories
-from funnel.recount.history_bounds import HistoryFinding, Side, Undecided, judge_history, sides_of
-from funnel.recount.history_tallies import Decided, Tally, expected_histories
+from funnel.recount.found_histories import Decided, RegisterHistories, Tally, VersionHistories, expected_histories
+from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
 from funnel.recount.known_groups import (
     Group,
     has_known_columns,
@@ -31,12 +30,13 @@ from funnel.recount.known_groups import (
     promise_given,
 )
 from funnel.recount.left_open import Tables
+from funnel.recount.memory import once
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import Promise, read_promise
+from funnel.recount.ratios import Side, sides_of
 from funnel.recount.register_files import Entry, entry_folders, read_entries
-from funnel.recount.register_head import chain_complaints, head_complaints, read_head
 from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
     Followed,
@@ -48,14 +48,11 @@ from funnel.recount.register_people import (
     unfollowed,
     unit_complaints,
 )
-from funnel.recount.register_tables import FORGOTTEN, file_digest
+from funnel.recount.register_tables import FORGOTTEN, chain_complaints, file_digest, head_complaints, read_head
 from funnel.recount.rows import connect
 
 if TYPE_CHECKING:
     import duckdb
-from collections.abc import Mapping
-
-from funnel.recount.chapters import WHOLE
 
 
 def recount_histories(register: Path, coming: Path | None = None, promise: Promise | None = None) -> RegisterHistories:
@@ -99,8 +96,21 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
             complaints += forgotten_complaints(database, forgotten, entries)
         missing = [one.missing for one in head.named]
         missing += [0] * (len(entries) - len(missing))
-        judging = _Judging(database, Tree([entry.chapter for entry in entries]), entries, missing, coming is not None)
-        return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints), head.digests)
+        promises = [read_promise(entry.chapter.guarantee) for entry in entries]
+        if promise is not None:
+            promises[-1] = promise
+        tree = Tree([entry.chapter for entry in entries])
+        judging = _Judging(database, tree, entries, missing, coming is not None)
+        versions = once(
+            lambda: tuple(judging.versions(promises)),
+            lambda: (promises, missing, coming, [(one.digest, _digests(one)) for one in entries]),
+        )
+        return RegisterHistories(entries, versions, tuple(complaints), head.digests)
+
+
+def _digests(entry: Entry) -> list[str]:
+    """Of the tables of people and of rows, whose digests an entry does not have."""
+    return [file_digest(path) for path in dict.fromkeys((entry.people, entry.rows))]
 
 
 # What is found for an observer, and the inequalities that are asked for, of all the budget and of the reserved share.
@@ -118,11 +128,8 @@ class _Judging:
     coming: bool
     _in_population: dict[tuple[Fraction, bool], OpenHistories] = field(default_factory=dict, init=False)
 
-    def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
-        """All of them, or the last one if it is coming."""
-        promises = [read_promise(entry.chapter.guarantee) for entry in self.entries]
-        if promise is not None:
-            promises[-1] = promise
+    def versions(self, promises: Sequence[Promise]) -> Iterator[VersionHistories]:
+        """All of them, or the last one if it is coming, each with what it promises."""
         known, known_apart = self._known(promises)
         apart = iter(() if self._apart is None else PathDistributions(self._apart, known_apart).versions())
         for chapter, laws in PathDistributions(self.tree, known).versions():

@@ -18,91 +18,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
-from flint import ctx
-
-from funnel.errors import FunnelError, SpecError
+from funnel.errors import FunnelError
 from funnel.recount.chapters import BITS, Rows
-from funnel.recount.intervals import at_most_exp, ball, exact_fraction, log_above
+from funnel.recount.intervals import at_most_exp, log_above
 from funnel.recount.path_laws import HistoryDistribution
-from funnel.recount.promise import Promise
-from funnel.recount.ratios import scaled
+from funnel.recount.ratios import Side
 
 TOLERANCE = Fraction(1, 10**9)
 """How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
 
-_KINDS = ("lip", "alip", "pml", "ldp", "perfect")
 _ONE = 1 << BITS
-_BITS_OF_EXP = 256
-
-
-@dataclass(frozen=True)
-class Side:
-    """One kind of inequality.
-
-    Attributes
-    ----------
-    name : str
-        "lift", "inverse" or "odds".
-    nats : Fraction
-        Its budget.
-    """
-
-    name: str
-    nats: Fraction
-
-    @cached_property
-    def limits(self) -> tuple[Fraction, Fraction]:
-        """Rationals below and above e^nats, equal to it for 0."""
-        if self.nats == 0:
-            return Fraction(1), Fraction(1)
-        with ctx.workprec(_BITS_OF_EXP):
-            grown = ball(self.nats).exp()
-            return exact_fraction(grown.lower()), exact_fraction(grown.upper())
-
-    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> list[tuple[int, int]]:
-        """``(A, B)`` of every inequality, both times one positive number that depends on the masses' sum alone.
-
-        Parameters
-        ----------
-        masses : sequence of int
-            N_s, in proportion to the posterior.
-        shares : sequence of int
-            In proportion to the prior.
-        """
-        known = [s for s, share in enumerate(shares) if share]
-        if self.name == "odds":
-            return [(masses[s] * shares[t], masses[t] * shares[s]) for s in known for t in known if s != t]
-        whole, total = sum(masses), sum(shares)
-        if self.name == "lift":
-            return [(masses[s] * total, shares[s] * whole) for s in known]
-        return [(shares[s] * whole, masses[s] * total) for s in known]
-
-
-def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
-    """The inequalities of a promise, with its budgets times a factor.
-
-    Raises
-    ------
-    SpecError
-        If it says nothing about posteriors of the secret.
-    """
-    kind = promise.kind.removeprefix("r") if promise.laws == "boxes" else promise.kind
-    if kind not in _KINDS:
-        raise SpecError(
-            f"{promise.kind} is no bound on what is learned of the secret from everything that was published; "
-            f"use one of {', '.join(_KINDS)}"
-        )
-    if kind == "ldp":
-        return (Side("odds", promise.number("epsilon") * factor),)
-    if kind == "alip":
-        sides = (("lift", promise.numbers["upper"]), ("inverse", promise.numbers["lower"]))
-        return tuple(Side(name, nats * factor) for name, nats in sides if nats is not None)
-    nats = Fraction(0) if kind == "perfect" else promise.number("epsilon") * factor
-    if kind == "pml":
-        return (Side("lift", nats),)
-    return Side("lift", nats), Side("inverse", nats)
 
 
 @dataclass(frozen=True)
@@ -142,6 +68,7 @@ class Worst:
             return False
         return None
 
+    @property
     def nats(self) -> float:
         """Its logarithm, rounded up."""
         ratio = self.ratio
@@ -308,12 +235,3 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
     if any(allowed(by_history, limit, -error) for by_history in (False, True) for limit in (low, high)):
         return None
     return False
-
-
-def level_above(promise: Promise, sides: Sequence[Side], worst: Sequence[Worst]) -> float:
-    """The level of a promise that these ratios amount to, in nats, rounded up.
-
-    Of two budgets it is what the larger one would have to be while they keep their proportion.
-    """
-    levels = (scaled(one.nats(), side.nats, promise.budget) for side, one in zip(sides, worst, strict=True))
-    return max(levels, default=0.0)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TypeVar
 
 from flint import arb, ctx, fmpq
 
 from funnel.errors import FunnelError
+
+T = TypeVar("T")
 
 _FIRST, _LAST = 128, 1 << 16
 _FLOAT_BITS = 60
@@ -23,21 +26,27 @@ def at_most_exp(ratio: Fraction, nats: Fraction) -> bool:
 
 
 def below(value: Fraction, real: Callable[[], arb]) -> bool:
-    """Whether a rational is below a real number that it does not equal, which is made anew at each precision.
+    """Whether a rational is below a real number that it does not equal, which is made anew at each precision."""
+
+    def compared() -> bool | None:
+        one, other = ball(value), real()
+        return True if one < other else False if one > other else None
+
+    return decided(compared)
+
+
+def decided(ask: Callable[[], T | None], bits: int = _FIRST) -> T:
+    """What intervals tell, asked anew at each precision, from so many bits on, until they do.
 
     Raises
     ------
     FunnelError
-        If 65,536 bits do not decide, which no numbers of this size need.
+        If 65,536 bits do not suffice, which no numbers of this size need.
     """
-    bits = _FIRST
     while bits <= _LAST:
         with ctx.workprec(bits):
-            one, other = ball(value), real()
-            if one < other:
-                return True
-            if one > other:
-                return False
+            if (found := ask()) is not None:
+                return found
         bits *= 2
     raise FunnelError("an interval of 65,536 bits does not decide a bound; this is a defect, please report it")
 
@@ -48,21 +57,14 @@ def log_above(ratio: Fraction) -> float:
 
 
 def float_above(value: Callable[[], arb]) -> float:
-    """A float that is not below a real number, made anew at each precision until 60 bits are known.
+    """A float that is not below a real number other than zero, made anew at each precision until 60 bits are known."""
 
-    Raises
-    ------
-    FunnelError
-        If it is zero, or 65,536 bits do not suffice.
-    """
-    bits = _FIRST
-    while bits <= _LAST:
-        with ctx.workprec(bits):
-            ball = value()
-            if ball.is_finite() and ball.rel_accuracy_bits() >= _FLOAT_BITS:
-                return fraction_above(exact_fraction(ball.upper()))
-        bits *= 2
-    raise FunnelError("an interval of 65,536 bits does not tell a level; this is a defect, please report it")
+    def compared() -> float | None:
+        ball = value()
+        known = ball.is_finite() and ball.rel_accuracy_bits() >= _FLOAT_BITS
+        return fraction_above(exact_fraction(ball.upper())) if known else None
+
+    return decided(compared)
 
 
 def fraction_above(value: Fraction) -> float:

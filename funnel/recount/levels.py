@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from itertools import chain, combinations
 from typing import Protocol
 
 from flint import arb
 
 from funnel.errors import DataError, SpecError
-from funnel.recount.channel import Channel, Symbols
+from funnel.recount.channel import Channel, SecretInformation, Symbols
 from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import distribution_box
-from funnel.recount.information import SecretInformation
+from funnel.recount.distribution_box import count_sides, distribution_box, limits_at
 from funnel.recount.intervals import ball, below, float_above
+from funnel.recount.memory import once
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled, worse
+from funnel.recount.ratios import Leakage, Ratio, larger, level_above, scaled, sides_of, worse
 from funnel.recount.robust import worst_robust_odds
-from funnel.recount.side_channels import worst_attribute, worst_srlip
-from funnel.recount.worst_boxes import (
-    largest_lifts_over_counts,
-    largest_lifts_over_distributions,
-    largest_odds_over_counts,
-    largest_odds_over_distributions,
-)
+from funnel.recount.sparse_row import entries_of
+from funnel.recount.worst_boxes import Possible, lifts_over, worst_of
+
+Group = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -104,6 +100,94 @@ def worst_averages(channel: Channel, average: Average) -> tuple[WorstAverage, Wo
     return WorstAverage(average, found[0]), WorstAverage(average, found[1])
 
 
+_AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
+
+
+def _known(published: Symbols, most: int) -> list[Group]:
+    """What observers may know: the inputs with the same values of a set of columns, of all sets of at most so many."""
+    found: list[Group] = []
+    for known in (some for size in range(most + 1) for some in combinations(range(len(published[0])), size)):
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for u, symbol in enumerate(published):
+            groups.setdefault(tuple(symbol[k] for k in known), []).append(u)
+        found += map(tuple, groups.values())
+    return found
+
+
+def worst_srlip(channel: Channel, published: Symbols, box: CountBox | None, alpha: Fraction | None) -> Ratio:
+    """The largest ``P(y|s,x_J)/P(y|x_J)``, or its inverse, over sets J of columns, their values, and what may be true.
+
+    PF (19), with J empty for LIP. For a protocol that reads the inputs alone all columns together say no more than the
+    input itself; for one that reads the secret too they may.
+
+    Parameters
+    ----------
+    channel : Channel
+    published : Symbols
+        The values of the published columns of every input u.
+    box : CountBox, optional
+        Every table of counts that may be the true one.
+    alpha : Fraction, optional
+        Over all laws that those do not rule out at this significance; without it, over the tables alone.
+    """
+    columns = len(published[0])
+    known = _known(published, columns if channel.reads_secret else max(columns - 1, 0))
+    return _worst(channel, known, box, alpha)
+
+
+def worst_attribute(channel: Channel, published: Symbols, box: CountBox | None, alpha: Fraction | None) -> Ratio:
+    """The same over proper sets of columns, and the largest ``T(y|s,u)/T(y|s',u)`` if the protocol reads the secret."""
+    known = _known(published, max(len(published[0]) - 1, 0))
+    return worse(_worst(channel, known, box, alpha), _worst_label(channel))
+
+
+def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha: Fraction | None) -> Ratio:
+    """LIP among the records of each group: for its counts, every part of a table in a box, or every law of a group.
+
+    The limits of the laws of all groups share the significance equally.
+    """
+    if box is None and alpha is None:
+        counted = ((group, tuple(tuple(row[u] for u in group) for row in channel.counts)) for group in known)
+        lifts = [
+            lifts_over(_within(channel, group, counts), None) for group, counts in counted if any(map(any, counts))
+        ]
+        return _worst_of(lifts)
+    parts = [(group, (box or CountBox.exactly(channel.counts)).part(group)) for group in known]
+    # Counts only say where to start in a box, so one record of each cell will do.
+    within = [(_within(channel, group, ((1,) * len(group),) * channel.c), part) for group, part in parts]
+    if alpha is None:
+        possible = [(one, part) for one, part in within if any(most for _, most in part.totals)]
+        return _worst_of([lifts_over(one, part) for one, part in possible])
+    tail = alpha / sum(count_sides(part) for _, part in parts)
+    return _worst_of([lifts_over(one, limits_at(part, tail)) for one, part in within])
+
+
+def _worst_of(lifts: Sequence[tuple[Ratio, Ratio]]) -> Ratio:
+    return reduce(worse, chain.from_iterable(lifts), Ratio())
+
+
+def _within(channel: Channel, group: Group, counts: tuple[tuple[int, ...], ...]) -> Channel:
+    """The protocol as it is on some inputs, with counts of these."""
+    c = channel.c if channel.reads_secret else 1
+    weights = tuple(
+        tuple(row[u] for s in range(c) for row in (channel.row(y, s),) for u in group)
+        for y in range(len(channel.weights))
+    )
+    return Channel(counts, weights, channel.denominator, channel.reads_secret)
+
+
+def _worst_label(channel: Channel) -> Ratio:
+    """The largest ratio of the weights of two secrets for one input u, whoever has them."""
+    worst = Ratio()
+    if not channel.reads_secret:
+        return worst
+    for y in range(len(channel.weights)):
+        for weights in zip(*(channel.row(y, s) for s in range(channel.c)), strict=True):
+            high = max(weights)
+            worst = larger(worst, high, min(weights)) if high else worst
+    return worst
+
+
 # What is about observers who know published columns.
 _SIDE_CHANNELS = {
     "srlip": worst_srlip,
@@ -132,20 +216,6 @@ class PlainLevel:
     promise: Promise
     nats: float
     holds: bool
-
-
-# By a digest of all that a level depends on; None outside of `plain_levels_remembered`.
-_known: ContextVar[dict[bytes, PlainLevel] | None] = ContextVar("known_plain_levels", default=None)
-
-
-@contextmanager
-def plain_levels_remembered() -> Iterator[None]:
-    """Within it `plain_level` finds the level of the same counts and weights once."""
-    token = _known.set({})
-    try:
-        yield
-    finally:
-        _known.reset(token)
 
 
 def plain_level(
@@ -194,20 +264,22 @@ def plain_level(
     O(a b c) products of whole numbers; ``srlip`` and its kind 2^m times as many for m published columns. Definitions:
     PF (1), (2), (19); ALIP (5), (31)–(36); RLDP (2), (3).
     """
+    return level_of(guarantee, Channel.of(counts, weights, denominator, reads_secret), published, box)
+
+
+def level_of(
+    guarantee: str | Promise, channel: Channel, published: Symbols | None = None, box: CountBox | None = None
+) -> PlainLevel:
+    """`plain_level` of counts and weights that fit each other."""
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
-    known, key = _known.get(), b""
-    if known is not None:
-        tables = [[[int(entry) for entry in row] for row in table] for table in (counts, weights)]
-        key = hashlib.sha256(repr((promise, tables, denominator, reads_secret, published, box)).encode()).digest()
-        if key in known:
-            return known[key]
-    channel = Channel.of(counts, weights, denominator, reads_secret)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
-    found = _level(promise, channel, published, box)
-    if known is not None:
-        known[key] = found
-    return found
+
+    def content() -> object:
+        rows = [[*entries_of(row)] for row in channel.weights]
+        return promise, channel.counts, rows, channel.denominator, channel.reads_secret, published, box
+
+    return once(lambda: _level(promise, channel, published, box), content)
 
 
 def _level(promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None) -> PlainLevel:
@@ -220,57 +292,38 @@ def _level(promise: Promise, channel: Channel, published: Symbols | None, box: C
             )
         alpha = promise.number("alpha") if promise.laws else None
         worst = _SIDE_CHANNELS[promise.kind](channel, published, box, alpha)
-        return _of_one(promise, worst, promise.budget)
-    if promise.laws == "boxes":
-        limits = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
-        if promise.kind == "rldp":
-            return _of_one(promise, largest_odds_over_distributions(channel, limits), promise.budget)
-        return _of_lifts(promise, *largest_lifts_over_distributions(channel, limits))
-    if promise.kind == "ldp":
-        odds = largest_odds(channel) if box is None else largest_odds_over_counts(channel, box)
-        return _of_one(promise, odds, promise.budget)
-    if promise.kind in ("lip", "alip", "pml"):
-        lifts = largest_lifts(channel) if box is None else largest_lifts_over_counts(channel, box)
-        return _of_lifts(promise, *lifts)
-    if promise.kind == "perfect":
-        return _of_one(promise, worse(*largest_lifts(channel)), promise.budget)
+        return _of_one(promise, worst)
     if promise.kind == "mi":
-        return _of_one(promise, SecretInformation.of(channel), promise.budget)
-    if promise.kind == "rldp":
-        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")), promise.budget)
-    order = int(promise.numbers.get("alpha") or 0)
-    return _of_two(promise, *worst_averages(channel, average_of(promise.kind, order)))
+        return _of_one(promise, SecretInformation.of(channel))
+    if promise.laws == "chi2":
+        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")))
+    if promise.kind in _AVERAGES:
+        order = int(promise.numbers.get("alpha") or 0)
+        averages = worst_averages(channel, average_of(promise.kind, order))
+        bounds = zip(averages, (promise.numbers["upper"], promise.numbers["lower"]), strict=True)
+        bounded = [(worst, bound) for worst, bound in bounds if bound is not None]
+        level = max(scaled(worst.nats, bound, promise.budget) for worst, bound in bounded)
+        return PlainLevel(promise, level, all(worst.within(bound) for worst, bound in bounded))
+    possible: Possible = box if promise.covers_noise else None
+    if promise.laws is not None:
+        possible = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
+    sides = sides_of(promise)
+    found = worst_of(sides, channel, possible)
+    holds = all(one.within(side.nats) for one, side in zip(found, sides, strict=True))
+    return PlainLevel(promise, level_above(promise, sides, found), holds)
 
 
-class _Leakage(Protocol):
-    """What a kind of guarantee measures."""
-
-    @property
-    def nats(self) -> float: ...
+class _Leakage(Leakage, Protocol):
+    """What a guarantee of one budget measures."""
 
     def within(self, nats: Fraction) -> bool: ...
 
 
-def _of_one(promise: Promise, worst: _Leakage, budget: Fraction) -> PlainLevel:
-    return PlainLevel(promise, worst.nats, worst.within(budget))
+def _of_one(promise: Promise, worst: _Leakage) -> PlainLevel:
+    return PlainLevel(promise, worst.nats, worst.within(promise.budget))
 
 
 def _of_all(promise: Promise, levels: Sequence[PlainLevel]) -> PlainLevel:
     """Of guarantees that all hold: the largest level, each as what the largest budget would have to be."""
     scales = [scaled(one.nats, one.promise.budget, promise.budget) for one in levels]
     return PlainLevel(promise, max(scales), all(one.holds for one in levels))
-
-
-def _of_two(promise: Promise, up: _Leakage, down: _Leakage) -> PlainLevel:
-    """Of a measure of lifts and one of inverse lifts, each with a budget of its own; None bounds nothing."""
-    sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
-    level = max(scaled(worst.nats, side, promise.budget) for worst, side in sides)
-    return PlainLevel(promise, level, all(side is None or worst.within(side) for worst, side in sides))
-
-
-def _of_lifts(promise: Promise, up: Ratio, down: Ratio) -> PlainLevel:
-    if promise.kind in ("pml", "rpml"):
-        return _of_one(promise, up, promise.budget)
-    if promise.kind in ("alip", "ralip"):
-        return _of_two(promise, up, down)
-    return _of_one(promise, worse(up, down), promise.budget)

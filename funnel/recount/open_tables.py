@@ -24,18 +24,13 @@ from functools import partial
 from funnel.errors import DataError
 from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter, Tree
-from funnel.recount.distribution_box import DistributionBox, limits_at, sides_of
-from funnel.recount.history_bounds import Side
+from funnel.recount.distribution_box import DistributionBox, count_sides, limits_at
 from funnel.recount.known_groups import Group
 from funnel.recount.left_open import Tables, around, by_secret
 from funnel.recount.noisy_moves import Since
+from funnel.recount.ratios import Side
 from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
-from funnel.recount.worst_boxes import (
-    largest_lifts_over_counts,
-    largest_lifts_over_distributions,
-    largest_odds_over_counts,
-    largest_odds_over_distributions,
-)
+from funnel.recount.worst_boxes import Possible, worst_of
 
 _KEPT = 160
 
@@ -109,12 +104,15 @@ class _Step:
 
     def _largest(self, reach: _Reach, row: Sequence[int], weights: Sequence[int]) -> int:
         """Never below the largest ``Σ_s a_s N_s``, for whole numbers a of either sign."""
-        ends = [[extreme(row, limits, (ONE, ONE), sign) for limits in self.inputs] for sign in (-1, 1)]
+        signs = {s: 1 if weight > 0 else -1 for s, weight in enumerate(weights) if weight}
+        ends = {s: extreme(row, self.inputs[s], (ONE, ONE), sign) for s, sign in signs.items()}
         kept = [None if x is None else row[x] << BITS for x in self.same]
         total = 0
         for before, (cells, sums) in enumerate(zip(reach.cells, reach.sums, strict=True)):
-            shares = [weight * self.secrets[before][s][weight > 0] for s, weight in enumerate(weights)]
-            stay, going = sum(shares), sum(share * ends[share > 0][s] for s, share in enumerate(shares))
+            shares = {s: weights[s] * self.secrets[before][s][weights[s] > 0] for s in ends}
+            if not any(shares.values()) or not sums[1]:
+                continue
+            stay, going = sum(shares.values()), sum(share * ends[s] for s, share in shares.items())
             total += max(
                 largest_sum(
                     [ONE * going if k is None else rho * k * stay + (ONE - rho) * going for k in kept], cells, sums
@@ -125,25 +123,11 @@ class _Step:
 
     def told(self, reach: _Reach, row: Sequence[int]) -> list[Limits]:
         """Limits of N_s for a row, by secret now."""
-        kept = [None if x is None else row[x] << BITS for x in self.same]
-        ends: list[list[int]] = []
-        for sign in (-1, 1):
-            found = []
-            for s, limits in enumerate(self.inputs):
-                going = extreme(row, limits, (ONE, ONE), sign)
-                total = 0
-                for before, (cells, sums) in enumerate(zip(reach.cells, reach.sums, strict=True)):
-                    share = self.secrets[before][s][sign > 0]
-                    if not share or not sums[1]:
-                        continue
-                    of_ends = []
-                    for rho in self.stays[before]:
-                        weights = [ONE * going if k is None else rho * k + (ONE - rho) * going for k in kept]
-                        of_ends.append(extreme(weights, cells, sums, sign))
-                    total += share * (max(of_ends) if sign > 0 else min(of_ends))
-                found.append(total)
-            ends.append(found)
-        return list(zip(*ends, strict=True))
+        units = [[int(s == one) for s in range(len(self.inputs))] for one in range(len(self.inputs))]
+        return [
+            (-self._largest(reach, row, [-weight for weight in unit]), self._largest(reach, row, unit))
+            for unit in units
+        ]
 
 
 def _tail_of_changes(alpha: Fraction, ordinal: int, c_before: int, c: int, of_units: bool = False) -> Fraction:
@@ -182,7 +166,7 @@ class _Begun:
         t = ordinal + 1
         places = [sorted(group.inside) for group in known]
         parts = [table.counts.part(some) for some in places]
-        tail = alpha / (2 * t * (t + 1) * sum(map(sides_of, [table.counts, *parts])))
+        tail = alpha / (2 * t * (t + 1) * sum(map(count_sides, [table.counts, *parts])))
         self.box = limits_at(table.counts, tail)
         self.known = [(some, limits_at(part, tail)) for some, part in zip(places, parts, strict=True)]
         self.cells = [
@@ -370,28 +354,17 @@ def _weights(prior: Sequence[Limits], side: Side, s: int, t: int) -> list[int]:
 def _new_hold(begun: _Begun, dense: Sequence[Sequence[int]], chapter: Chapter, sides: Sequence[Side]) -> bool:
     """The same for new people: over tables of counts alone, or over all that these leave open of a population."""
     channel = Channel.of(by_secret(chapter.beginning, chapter.a), [row for row in dense if any(row)], WHOLE)
-    found = {}
-    odds = any(side.name == "odds" for side in sides)
-    box = begun.box
-    if odds:
-        found["odds"] = (
-            largest_odds_over_counts(channel, begun.counts)
-            if box is None
-            else largest_odds_over_distributions(channel, box)
-        )
-    else:
-        found["lift"], found["inverse"] = (
-            largest_lifts_over_counts(channel, begun.counts)
-            if box is None
-            else largest_lifts_over_distributions(channel, box)
-        )
-    if not all(found[side.name].within(side.nats) for side in sides):
+    if not _within(sides, channel, begun.counts if begun.box is None else begun.box):
         return False
     for inside, among in begun.known:
         rows = [[row[x] for x in inside] for row in dense]
         # Counts only say where to start, so one record of each cell will do.
         given = Channel.of([[1] * len(inside)] * chapter.c, [row for row in rows if any(row)], WHOLE)
-        largest = dict(zip(("lift", "inverse"), largest_lifts_over_distributions(given, among), strict=True))
-        if not all(largest[side.name].within(side.nats) for side in sides):
+        if not _within(sides, given, among):
             return False
     return True
+
+
+def _within(sides: Sequence[Side], channel: Channel, possible: Possible) -> bool:
+    """Whether the worst of all that is possible keeps every inequality."""
+    return all(one.within(side.nats) for one, side in zip(worst_of(sides, channel, possible), sides, strict=True))

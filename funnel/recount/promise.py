@@ -14,34 +14,21 @@ from funnel.errors import SpecError
 
 # The numbers of every guarantee, in the order in which they are written, with the default of those that may be left
 # out. Nothing here is shared with `funnel.guarantees`: a slip there must not be a slip here.
-NUMBERS: dict[str, dict[str, Fraction | None]] = {
-    "lip": {"epsilon": None},
-    "alip": {"lower": None, "upper": None},
-    "ldp": {"epsilon": None},
-    "srlip": {"epsilon": None},
-    "attribute": {"epsilon": None},
-    "pml": {"epsilon": None},
-    "rlip": {"epsilon": None, "alpha": Fraction(1, 20)},
-    "ralip": {"lower": None, "upper": None, "alpha": Fraction(1, 20)},
-    "rldp": {"epsilon": None, "alpha": Fraction(1, 20)},
-    "rpml": {"epsilon": None, "alpha": Fraction(1, 20)},
-    "rsrlip": {"epsilon": None, "alpha": Fraction(1, 20)},
-    "rattribute": {"epsilon": None, "alpha": Fraction(1, 20)},
+_Numbers = dict[str, Fraction | None]
+_ONE: _Numbers = {"epsilon": None}
+_TWO: _Numbers = {"lower": None, "upper": None}
+_PLAIN = {"lip": _ONE, "alip": _TWO, "ldp": _ONE, "srlip": _ONE, "attribute": _ONE, "pml": _ONE}
+NUMBERS: dict[str, _Numbers] = {
+    **_PLAIN,
+    **{f"r{kind}": {**numbers, "alpha": Fraction(1, 20)} for kind, numbers in _PLAIN.items()},
     "perfect": {},
-    "l1-lift": {"lower": None, "upper": None},
-    "chi2-lift": {"lower": None, "upper": None},
-    "alpha-lift": {"lower": None, "upper": None, "alpha": Fraction(2)},
+    "l1-lift": _TWO,
+    "chi2-lift": _TWO,
+    "alpha-lift": {**_TWO, "alpha": Fraction(2)},
     "mi": {"bound": None},
 }
 # Over which sets of laws a robust guarantee can be promised: limits of every probability, or the χ² set of the paper.
-SETS: dict[str, tuple[str, ...]] = {
-    "rlip": ("boxes",),
-    "ralip": ("boxes",),
-    "rldp": ("boxes", "chi2"),
-    "rpml": ("boxes",),
-    "rsrlip": ("boxes",),
-    "rattribute": ("boxes",),
-}
+SETS = {f"r{kind}": ("boxes", "chi2") if kind == "ldp" else ("boxes",) for kind in _PLAIN}
 # Several guarantees that all hold, written with this between them.
 SEVERAL, _AND = "several", "&"
 # An infinite budget bounds nothing.

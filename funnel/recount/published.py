@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from funnel.errors import DataError
-from funnel.recount.rows import ParquetReader, connect
+from funnel.recount.arrow_files import ParquetReader
+from funnel.recount.rows import connect
 
 Symbol = tuple[str, ...]
 

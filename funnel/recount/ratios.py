@@ -1,13 +1,26 @@
-"""The largest of some ratios of probabilities, in whole numbers."""
+"""Ratios of probabilities in whole numbers, and the inequalities that a promise asks of them.
+
+Single releases and histories ask the same: a single release is a history of one step.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
 
+from flint import ctx
+
+from funnel.errors import SpecError
 from funnel.recount.channel import Channel
-from funnel.recount.intervals import at_most_exp, fraction_above, log_above
+from funnel.recount.intervals import at_most_exp, ball, exact_fraction, fraction_above, log_above
+from funnel.recount.promise import Promise
+
+_KINDS = ("lip", "alip", "pml", "ldp", "perfect")
+_BITS_OF_EXP = 256
 
 
 @dataclass(frozen=True)
@@ -76,3 +89,89 @@ def scaled(nats: float, side: Fraction | None, budget: Fraction) -> float:
     if side == budget:
         return nats
     return math.inf if side == 0 or math.isinf(nats) else fraction_above(Fraction(nats) * budget / side)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One kind of inequality.
+
+    Attributes
+    ----------
+    name : str
+        "lift", "inverse" or "odds".
+    nats : Fraction
+        Its budget.
+    """
+
+    name: str
+    nats: Fraction
+
+    @cached_property
+    def limits(self) -> tuple[Fraction, Fraction]:
+        """Rationals below and above e^nats, equal to it for 0."""
+        if self.nats == 0:
+            return Fraction(1), Fraction(1)
+        with ctx.workprec(_BITS_OF_EXP):
+            grown = ball(self.nats).exp()
+            return exact_fraction(grown.lower()), exact_fraction(grown.upper())
+
+    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> list[tuple[int, int]]:
+        """``(A, B)`` of every inequality, both times one positive number that depends on the masses' sum alone.
+
+        Parameters
+        ----------
+        masses : sequence of int
+            N_s, in proportion to the posterior.
+        shares : sequence of int
+            In proportion to the prior.
+        """
+        known = [s for s, share in enumerate(shares) if share]
+        if self.name == "odds":
+            return [(masses[s] * shares[t], masses[t] * shares[s]) for s in known for t in known if s != t]
+        whole, total = sum(masses), sum(shares)
+        if self.name == "lift":
+            return [(masses[s] * total, shares[s] * whole) for s in known]
+        return [(shares[s] * whole, masses[s] * total) for s in known]
+
+
+def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
+    """The inequalities of a promise, with its budgets times a factor.
+
+    Raises
+    ------
+    SpecError
+        If it says nothing about posteriors of the secret.
+    """
+    kind = promise.kind.removeprefix("r") if promise.laws == "boxes" else promise.kind
+    if kind not in _KINDS:
+        raise SpecError(
+            f"{promise.kind} is no bound on what is learned of the secret from everything that was published; "
+            f"use one of {', '.join(_KINDS)}"
+        )
+    if kind == "ldp":
+        return (Side("odds", promise.number("epsilon") * factor),)
+    if kind == "alip":
+        sides = (("lift", promise.numbers["upper"]), ("inverse", promise.numbers["lower"]))
+        return tuple(Side(name, nats * factor) for name, nats in sides if nats is not None)
+    nats = Fraction(0) if kind == "perfect" else promise.number("epsilon") * factor
+    if kind == "pml":
+        return (Side("lift", nats),)
+    return Side("lift", nats), Side("inverse", nats)
+
+
+class Leakage(Protocol):
+    """What a side measures."""
+
+    @property
+    def nats(self) -> float:
+        """The least budget that it is within, rounded up."""
+        ...
+
+
+def level_above(promise: Promise, sides: Sequence[Side], worst: Sequence[Leakage]) -> float:
+    """The level of a promise that these ratios amount to, in nats, rounded up.
+
+    Of two budgets it is what the larger one would have to be while they keep their proportion.
+    """
+    levels = (scaled(one.nats, side.nats, promise.budget) for side, one in zip(sides, worst, strict=True))
+    return max(levels, default=0.0)

@@ -32,6 +32,7 @@ from funnel.recount.register_tables import (
     file_digest,
     require_columns,
     table_rows,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ class Entry:
         The channel that was published.
     fingerprint : str
         Of the secret that records are known by.
-    key_columns : tuple of str
     secret_columns, input_columns, output_columns : tuple of str
     digest, previous : str or None
         SHA-256 of this ``entry.json``, and what it says of the one before.
@@ -83,7 +83,6 @@ class Entry:
     secrets: str
     effective: tuple[tuple[int, ...], ...]
     fingerprint: str
-    key_columns: tuple[str, ...]
     secret_columns: tuple[str, ...]
     input_columns: tuple[str, ...]
     output_columns: tuple[str, ...]
@@ -236,7 +235,6 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         secrets=_secrets(said["secrets"]),
         effective=_effective(tables["effective.parquet"], b, a),
         fingerprint=str(said["fingerprint"]),
-        key_columns=tuple(said["key_columns"]),
         secret_columns=tuple(said["secret"]["columns"]),
         input_columns=tuple(said["inputs"]["columns"]),
         output_columns=tuple(said["outputs"]["columns"]),
@@ -355,9 +353,3 @@ def _positive(number: object) -> float:
     if not 0 < found < math.inf:
         raise ValueError
     return found
-
-
-def whole_number(number: object) -> int:
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise ValueError
-    return number

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from funnel.recount.chapters import NEW, State, Tree
+from funnel.recount.chapters import NEW, Tree
 from funnel.recount.register_files import Entry, read_entry
 from funnel.recount.register_tables import damaged, require_columns
 from funnel.recount.rows import connect
@@ -198,32 +198,25 @@ def first_row_counts(folder: Path) -> FirstRows:
     return {(chapter.secret[cell // chapter.a], chapter.inputs[cell % chapter.a]): n for cell, n in cells.items()}
 
 
-def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
-    """People in both versions, by the cells that they had: in the last row there and the first here."""
+def changes_of(
+    database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry, by_state: bool
+) -> Counter[tuple[Any, Any]]:
+    """People in both versions, by the cells that they had: in the last row there and the first here.
+
+    Or by their states: the cells, and whether they had changed till then.
+    """
+    state = "(cell, changed = 1)" if by_state else "cell"
     rows = asked(
         database,
         later.rows,
         f"""
-        SELECT before.cell, after.cell, count(*)
-        FROM {first_rows(later)} AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
+        SELECT before.state, after.state, count(*)
+        FROM (SELECT high, low, {state} AS state FROM {first_rows(later)}) AS after
+        JOIN (SELECT high, low, {state} AS state FROM read_parquet(?)) AS before USING (high, low) GROUP BY ALL
         """,
         [str(earlier.people)],
     )
     return Counter({(before, after): count for before, after, count in rows})
-
-
-def states_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[State, State]]:
-    """People in both versions, by the cells that they had, and by whether they had changed till then."""
-    rows = asked(
-        database,
-        later.people,
-        """
-        SELECT before.cell, before.changed, after.cell, after.changed, count(*)
-        FROM read_parquet($FILE) AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
-        """,
-        [str(earlier.people)],
-    )
-    return Counter({((was, had == 1), (now, has == 1)): count for was, had, now, has, count in rows})
 
 
 def last_of(column: str, entries: Sequence[Entry]) -> str:
@@ -343,12 +336,11 @@ def counted_complaints(
             continue
         exactly = coming or not (gone or missing[ordinal])
         name = entries[ordinal].chapter.name
-        if _differ(table, changes_of(database, entries[ordinal], entry), exactly):
-            yield f"its changes from version {name!r} are not those of its people"
-        elif chapter.classes is not None and _differ(
-            chapter.classes[ordinal], states_of(database, entries[ordinal], entry), exactly
-        ):
-            yield f"its changes from version {name!r} are not those of its people who changed before, or never did"
+        by_state = chapter.classes is not None
+        stated_by = table if chapter.classes is None else chapter.classes[ordinal]
+        if _differ(stated_by, changes_of(database, entries[ordinal], entry, by_state), exactly):
+            who = "its people who changed before, or never did" if by_state else "its people"
+            yield f"its changes from version {name!r} are not those of {who}"
 
 
 def is_further(stated: Sequence[int], counted: Mapping[int, int], epsilon: float, gone: int) -> bool:

@@ -1,8 +1,11 @@
-"""Register tables: the files in the folder of an entry, their columns and digests, and what is said of damaged ones."""
+"""Register tables: the files of a register with their columns and digests, and the head that names its entries."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,8 @@ from funnel.errors import DataError
 
 if TYPE_CHECKING:
     import duckdb
+
+    from funnel.recount.register_files import Entry
 
 ENTRY = "entry.json"
 PEOPLE, ROWS, FORGOTTEN, EXPECTED = "people.parquet", "rows.parquet", "forgotten.parquet", "expected.parquet"
@@ -32,6 +37,7 @@ COLUMNS = {
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }
 _LARGEST = 1 << 28
+HEAD = "head.json"
 
 
 def damaged(path: Path, what: str) -> DataError:
@@ -88,3 +94,105 @@ def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
             f"{path} has other columns than this version of funnel reads; check it with the version that wrote it, or "
             "restore the register from a backup if somebody changed it"
         )
+
+
+def whole_number(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError
+    return number
+
+
+@dataclass(frozen=True)
+class Named:
+    """An entry as the head of a register names it.
+
+    Attributes
+    ----------
+    folder : str
+    entry, people : str
+        SHA-256 of ``entry.json`` and of the table of its people.
+    missing : int
+        People who are counted in the entry and not in that table, as they are forgotten.
+    rows : str or None
+        SHA-256 of the table of their rows, where people have several.
+    """
+
+    folder: str
+    entry: str
+    people: str
+    missing: int
+    rows: str | None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a register.
+
+    Attributes
+    ----------
+    named : tuple of Named
+    forgotten : str or None
+        SHA-256 of the table of those who are forgotten.
+    digests : tuple of str
+        SHA-256 of the heads before it, and of itself.
+    """
+
+    named: tuple[Named, ...]
+    forgotten: str | None
+    digests: tuple[str, ...]
+
+
+def read_head(folder: Path) -> Head:
+    """The head that a folder holds.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it cannot be read.
+    """
+    path = folder / HEAD
+    try:
+        content = file_content(path)
+        said = json.loads(content)
+        named = [
+            Named(
+                str(one["folder"]), str(one["entry"]), str(one["people"]), whole_number(one["missing"]), one.get("rows")
+            )
+            for one in said["entries"]
+        ]
+        digests = (*map(str, said["earlier"]), hashlib.sha256(content).hexdigest())
+        return Head(tuple(named), said["forgotten"], digests)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise damaged(path, "is no head of a register") from None
+
+
+def head_complaints(head: Head, entries: Sequence[Entry]) -> Iterator[str]:
+    """What the head of a register says otherwise than the entries that are there.
+
+    Raises
+    ------
+    DataError
+        If the people of an entry cannot be read.
+    """
+    if len(head.named) != len(entries):
+        yield "the head of the register names other entries than there are"
+        return
+    for one, found in zip(head.named, entries, strict=True):
+        # An entry that is prepared has a name that begins otherwise.
+        if not found.folder.name.endswith(one.folder):
+            yield "the head of the register names other entries than there are"
+        if one.entry != found.digest:
+            yield f"the entry {one.folder} is not the one that the head of the register names"
+        if one.people != file_digest(found.people):
+            yield f"the people of {one.folder} are not those that the head of the register names"
+        if one.rows != (None if found.chapter.units is None else file_digest(found.rows)):
+            yield f"the rows of {one.folder} are not those that the head of the register names"
+
+
+def chain_complaints(entries: Sequence[Entry]) -> Iterator[str]:
+    """Entries that do not name the one before them."""
+    previous = None
+    for entry in entries:
+        if entry.previous != previous:
+            yield f"the entry {entry.folder.name} does not follow the one before it"
+        previous = entry.digest

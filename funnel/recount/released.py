@@ -6,18 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Self
 
 from funnel.errors import DataError
 from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
-from funnel.recount.information import PlainInformation, plain_information
-from funnel.recount.levels import PlainLevel, plain_level
+from funnel.recount.levels import PlainLevel, level_of
 from funnel.recount.promise import Promise
 from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, SparseRow, entries_of, spread
-from funnel.recount.variance import plain_variance
 
 
 @dataclass(frozen=True)
@@ -80,37 +77,23 @@ class ReleasedProtocol:
         return protocol
 
     def level(self, guarantee: str | Promise, counted: Recount, box: CountBox | None = None) -> PlainLevel:
-        """`plain_level` on counts; over all in a box around them where there is one, in the order of ``counted``.
+        """`level_of` these counts; over all in a box around them where there is one, in the order of ``counted``.
 
         Raises
         ------
         SpecError, DataError
-            As `plain_level`; also if the protocol reads other columns.
+            As `level_of`; also if the protocol reads other columns.
         """
-        arguments = self._on(counted)
-        return plain_level(guarantee, **arguments, published=counted.inputs, box=box)
+        return level_of(guarantee, self.channel(counted), counted.inputs, box)
 
-    def information(self, counted: Recount) -> PlainInformation:
-        """`plain_information` on the counts of a source that was counted again.
+    def channel(self, counted: Recount) -> Channel:
+        """The protocol with counts, in their order.
 
         Raises
         ------
         DataError
             If the protocol reads other columns.
         """
-        return plain_information(Channel.of(**self._on(counted)))
-
-    def variance(self, counted: Recount, numbers: Sequence[Fraction | None]) -> Fraction:
-        """`plain_variance` of a number for every input of ``counted``, in its order.
-
-        Raises
-        ------
-        DataError
-            If the protocol reads other columns.
-        """
-        return plain_variance(Channel.of(**self._on(counted)), numbers)
-
-    def _on(self, counted: Recount) -> dict[str, Any]:
         if self.input_columns == counted.published_columns:
             read, reads_secret = counted.inputs, False
         elif self.input_columns == counted.secret_columns + counted.published_columns:
@@ -120,12 +103,8 @@ class ReleasedProtocol:
         place = {symbol: k for k, symbol in enumerate(self.inputs)}
         # What the protocol does not know is drawn from its marginal.
         chosen = [place.get(symbol, len(self.inputs)) for symbol in read]
-        return {
-            "counts": counted.table(counted.secret, counted.inputs),
-            "weights": self._chosen(chosen),
-            "denominator": self.denominator,
-            "reads_secret": reads_secret,
-        }
+        counts = counted.table(counted.secret, counted.inputs)
+        return Channel.of(counts, self._chosen(chosen), self.denominator, reads_secret)
 
     def _chosen(self, places: Sequence[int]) -> list[Row]:
         """The weights of some inputs, by their places; the one beyond the last is outside the alphabet."""

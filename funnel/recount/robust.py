@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from flint import arb, ctx
+from flint import arb, ctx, fmpz
 
 from funnel.errors import DataError
 from funnel.recount.channel import Channel
@@ -297,9 +297,5 @@ def _cube_root_below(value: Fraction) -> Fraction:
         return Fraction(0)
     shift = max(0, 3 * 100 - value.numerator.bit_length() + value.denominator.bit_length())
     shift += -shift % 3
-    whole = (value.numerator << shift) // value.denominator
-    # Newton from above on whole numbers ends at the root rounded down.
-    root = 1 << -(-whole.bit_length() // 3)
-    while (smaller := (2 * root + whole // root**2) // 3) < root:
-        root = smaller
-    return Fraction(root, 1 << (shift // 3))
+    root = fmpz((value.numerator << shift) // value.denominator).root(3)
+    return Fraction(int(root), 1 << (shift // 3))

@@ -1,4 +1,4 @@
-"""The cells of a file by other readers than the release was made with: parquet by DuckDB, csv by the standard one."""
+"""The cells of a file by other readers than the release was made with: csv, and tables of DuckDB with types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from funnel.errors import DataError, PipelineError
 from funnel.recount.cells import TEXT, Kind
-from funnel.recount.zones import zones_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -195,51 +194,6 @@ class TypedReader(FileReader):
             raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
 
 
-class ParquetReader(TypedReader):
-    """Reads parquet files."""
-
-    def names(self, file: Path, shown: str) -> tuple[str, ...]:
-        return tuple(name for name, _ in _top_level(self._schema(file, shown)))
-
-    def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
-        aliases = ", ".join(f"c{k}" for k in range(len(self.names(file, shown))))
-        return f"{_table(file)} AS source({aliases})"
-
-    def layout(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, tuple[int, Kind]]:
-        fields = _top_level(self._schema(file, shown))
-        described = self._query(shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
-        stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
-        zones = zones_of(self._query(shown, stored, [_escaped(file)]), shown)
-        if len(fields) != len(described):
-            raise DataError(
-                f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again"
-            )
-        layout: dict[str, tuple[int, Kind]] = {}
-        for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
-            if name not in columns:
-                continue
-            if name in layout:
-                raise DataError(f"{shown} has the column {name!r} more than once")
-            kind = "decimal" if entry[1].startswith("DECIMAL(") else KINDS.get(entry[1])
-            if kind is None or wide:
-                raise unknown_type(name, shown)
-            zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
-            layout[name] = (place, Kind(kind, zones.get(name, "UTC") if zoned else None))
-        return layout
-
-    def _schema(self, file: Path, shown: str) -> list[tuple[str, int | None, str | None, int | None]]:
-        """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
-        nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
-        return self._query(shown, nodes, [_escaped(file)])
-
-    def _query(self, shown: str, query: str, names: list[str]) -> list[Any]:
-        """All rows that answer a question about a file itself."""
-        with contextlib.suppress(failure()):
-            return self.database.execute(query, names).fetchall()
-        # Raised outside the handler: the original message may quote the file.
-        raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
-
-
 @dataclass(frozen=True)
 class CsvReader(FileReader):
     """Reads csv files, packed ones too, as the ending of their name says; an empty cell is an empty text."""
@@ -317,29 +271,6 @@ def _unpacked(file: Path, shown: str) -> Iterator[IO[bytes]]:
     else:
         with gzip.open(file) if shown.lower().endswith(".gz") else file.open("rb") as stream:
             yield cast(IO[bytes], stream)
-
-
-def _top_level(schema: list[tuple[str, int | None, str | None, int | None]]) -> list[tuple[str, bool]]:
-    """Names of the columns, and whether a decimal is wider than the second reader's."""
-    columns = []
-    place = 1
-    for _ in range(schema[0][1] or 0):
-        name, _, logical, precision = schema[place]
-        columns.append((name, "Decimal" in (logical or "") and (precision or 0) > 38))
-        open_ = 1
-        while open_:
-            open_ += (schema[place][1] or 0) - 1
-            place += 1
-    return columns
-
-
-def _table(file: Path) -> str:
-    return f"read_parquet('{_escaped(file).replace(chr(39), chr(39) * 2)}', hive_partitioning = false)"
-
-
-def _escaped(file: Path) -> str:
-    """A path whose name is no pattern."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(file))
 
 
 def failure() -> type[Exception]:

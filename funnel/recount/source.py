@@ -5,26 +5,29 @@ from __future__ import annotations
 import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from funnel.errors import DataError
-from funnel.recount.arrow_files import ArrowReader
+from funnel.recount.arrow_files import ArrowReader, ParquetReader
 from funnel.recount.cells import TEXT, Kind, condition_of, meaning_of
 from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
-from funnel.recount.files import Part, at_hand, files_digest, parts_of
+from funnel.recount.files import at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
 from funnel.recount.loaded_files import FORMATS
-from funnel.recount.rows import Cells, CsvReader, FileReader, ParquetReader, connect
+from funnel.recount.rows import Cells, CsvReader, FileReader, connect
 from funnel.spec import ReleaseSpec
 
 # Distinct categories of one column before grouping: what the release was made from had no more.
 _CATEGORIES = 500_000
 # Combinations before grouping that are remembered rather than read twice.
 _REMEMBERED = 1 << 18
+
+# Parts of a source: what columns hold, and their cells with numbers of rows.
+Read = Iterator[tuple[Mapping[str, Kind], Iterable[tuple[Cells, int]]]]
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Recount:
 def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None, wide: bool = False) -> Recount:
     """Count secret and published columns of the source of a spec, recoded as the spec says.
 
-    Files are read as `file_reader` says, databases by their drivers, so that every cell is a text that loses
+    Files are read by readers of their own, databases by their drivers, so that every cell is a text that loses
     nothing. What a cell means is decided in plain Python on distinct values. Files at a URL are copied, one at a time,
     into a private folder, and counted from the very bytes whose digest is stated.
 
@@ -186,7 +189,7 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
     first = parts.files[0]
     with (
         tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder,
-        file_reader(spec) as reader,
+        _file_reader(spec) as reader,
         at_hand(first, Path(folder)) as (path, _),
     ):
         stored = reader.names(path, first.name)
@@ -194,8 +197,23 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
     return (*stored, *stated)
 
 
+def source_rows(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[Cells]:
+    """The cells of some columns in the records of the source that ``where`` asks for, in their order.
+
+    Raises
+    ------
+    DataError
+        As `recount`.
+    """
+    needed = list(dict.fromkeys((*columns, *spec.source.where)))
+    with ExitStack() as stack:
+        for kinds, cells in _reading(spec, stack).cells(needed, in_order=True):
+            for row, _ in _wanted(spec, kinds, cells, needed):
+                yield row[: len(columns)]
+
+
 @contextmanager
-def file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
+def _file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
     """The second reader of the source of a spec.
 
     Raises
@@ -222,7 +240,7 @@ def _reading(spec: ReleaseSpec, stack: ExitStack) -> _Reading:
     if spec.source.format == "sql":
         return _OfDatabase(spec, stack.enter_context(opened(spec)))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
-    return _OfFiles(spec, folder, stack.enter_context(file_reader(spec)))
+    return _OfFiles(spec, folder, stack.enter_context(_file_reader(spec)))
 
 
 class _Reading(ABC):
@@ -243,8 +261,8 @@ class _Reading(ABC):
         """
 
     @abstractmethod
-    def _read(self) -> Iterator[tuple[Cells, int]]:
-        """Combinations of categories of the columns of the spec, with numbers of rows."""
+    def cells(self, columns: Sequence[str], in_order: bool = False) -> Read:
+        """What columns hold, and their cells with numbers of rows, part by part; in order each row by itself."""
 
     def categories(self) -> Iterator[tuple[Cells, int]]:
         """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once.
@@ -262,12 +280,14 @@ class _Reading(ABC):
         if len(met) <= _REMEMBERED:
             self._remembered = met
 
-    def _meant(self, kinds: Mapping[str, Kind], cells: Iterable[tuple[Cells, int]]) -> Iterator[tuple[Cells, int]]:
-        """Categories of the columns of the spec, from the cells of `needed_columns`, for rows that are wanted."""
+    def _read(self) -> Iterator[tuple[Cells, int]]:
+        """Combinations of categories of the columns of the spec, with numbers of rows."""
         spec = self._spec
-        meanings = [meaning_of(spec, column, kinds[column]) for column in spec.columns]
-        for row, number in wanted(spec, kinds, cells):
-            yield tuple(meaning(cell) for meaning, cell in zip(meanings, row, strict=False)), number
+        needed = (*spec.columns, *(column for column in spec.source.where if column not in spec.columns))
+        for kinds, cells in self.cells(needed):
+            meanings = [meaning_of(spec, column, kinds[column]) for column in spec.columns]
+            for row, number in _wanted(spec, kinds, cells, needed):
+                yield tuple(meaning(cell) for meaning, cell in zip(meanings, row, strict=False)), number
 
 
 class _OfFiles(_Reading):
@@ -283,22 +303,21 @@ class _OfFiles(_Reading):
             raise DataError(f"the source {self._spec.source_address} changed while it was counted again; try again")
         return self._parts.digest(self._digests)
 
-    def _read(self) -> Iterator[tuple[Cells, int]]:
+    def cells(self, columns: Sequence[str], in_order: bool = False) -> Read:
         for part in self._parts.files:
+            stated = {} if self._parts.whole else part.stated
+            stored = [column for column in columns if column not in stated]
+            fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
             with at_hand(part, self._scratch) as (path, digest):
                 if self._digests.setdefault(part.name, digest) != digest:
                     raise DataError(f"the source {part.address} changed while it was counted again; try again")
-                yield from self._of(part, path)
-
-    def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
-        columns = needed_columns(self._spec)
-        stated = {} if self._parts.whole else part.stated
-        stored = [column for column in columns if column not in stated]
-        fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
-        kinds = self._reader.kinds(path, part.name, stored)
-        cells = self._reader.cells(path, part.name, stored)
-        whole = ((_with(fixed, row), number) for row, number in cells) if fixed else cells
-        yield from self._meant({column: kinds.get(column, TEXT) for column in columns}, whole)
+                kinds = dict.fromkeys(columns, TEXT) | self._reader.kinds(path, part.name, stored)
+                rows: Iterable[tuple[Cells, int]]
+                if in_order:
+                    rows = ((row, 1) for chunk in self._reader.rows(path, part.name, stored) for row in chunk)
+                else:
+                    rows = self._reader.cells(path, part.name, stored)
+                yield kinds, ((_with(fixed, row), number) for row, number in rows) if fixed else rows
 
 
 class _OfDatabase(_Reading):
@@ -309,22 +328,16 @@ class _OfDatabase(_Reading):
     def digest(self) -> str:
         return self._rows.digest()
 
-    def _read(self) -> Iterator[tuple[Cells, int]]:
-        for chunk in self._rows.all(needed_columns(self._spec)):
-            yield from self._meant(self._rows.kinds(), Counter(chunk).items())
+    def cells(self, columns: Sequence[str], in_order: bool = False) -> Read:
+        for chunk in self._rows.all(columns):
+            yield self._rows.kinds(), ((row, 1) for row in chunk) if in_order else Counter(chunk).items()
 
 
-def needed_columns(spec: ReleaseSpec) -> tuple[str, ...]:
-    """The columns of a spec, then those that only its ``where`` names."""
-    return (*spec.columns, *(column for column in spec.source.where if column not in spec.columns))
-
-
-def wanted(
-    spec: ReleaseSpec, kinds: Mapping[str, Kind], rows: Iterable[tuple[Cells, int]], columns: Sequence[str] = ()
+def _wanted(
+    spec: ReleaseSpec, kinds: Mapping[str, Kind], rows: Iterable[tuple[Cells, int]], columns: Sequence[str]
 ) -> Iterator[tuple[Cells, int]]:
-    """The rows that meet what ``where`` says; their cells are of ``columns``, by default of `needed_columns`."""
-    places = list(columns) or list(needed_columns(spec))
-    conditions = [(places.index(column), condition_of(spec, column, kinds[column])) for column in spec.source.where]
+    """The rows that meet what ``where`` says, by their cells of these columns."""
+    conditions = [(columns.index(column), condition_of(spec, column, kinds[column])) for column in spec.source.where]
     for row, number in rows:
         if all(meets(row[place]) for place, meets in conditions):
             yield row, number

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.recount.figures import NOISE, unlike
+from funnel.recount.plain_distributions import NOISE, unlike
 from funnel.recount.unchanged import PlainStays, PlainUnchanged
 
 Json = Mapping[str, Any]

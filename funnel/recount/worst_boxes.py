@@ -10,7 +10,14 @@ from itertools import pairwise
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import UNIT, DistributionBox
-from funnel.recount.ratios import Ratio, larger
+from funnel.recount.ratios import Ratio, Side, larger, largest_lifts, largest_odds
+from funnel.recount.share_limits import extreme
+
+# What probabilities add up to.
+_WHOLE = UNIT, UNIT
+
+Possible = CountBox | DistributionBox | None
+"""All that may be true: tables in a box of counts, laws in a box of laws, or the counts of a channel alone."""
 
 
 class Envelope:
@@ -62,16 +69,6 @@ class Envelope:
                 if least < place < most:
                     points[place] = first * place + one
         return sorted(points.items())
-
-
-def largest_mean(values: Sequence[int], limits: Sequence[tuple[int, int]], unit: int) -> int:
-    """``max Σ p_u T_u`` times ``unit``, over laws p with ``unit p_u`` within its limits."""
-    return Envelope(values, [low for low, _ in limits], [high for _, high in limits])(unit)
-
-
-def smallest_mean(values: Sequence[int], limits: Sequence[tuple[int, int]], unit: int) -> int:
-    """``min Σ p_u T_u`` times ``unit``, over the same laws."""
-    return -largest_mean([-value for value in values], limits, unit)
 
 
 @dataclass(frozen=True)
@@ -240,8 +237,8 @@ def largest_lifts_over_distributions(channel: Channel, box: DistributionBox) -> 
         for s in range(channel.c):
             high = [*lows[:s], highs[s], *lows[s + 1 :]]
             low = [*highs[:s], lows[s], *highs[s + 1 :]]
-            up = larger(up, high[s] * UNIT, smallest_mean(high, box.secrets, UNIT))
-            down = larger(down, largest_mean(low, box.secrets, UNIT), low[s] * UNIT)
+            up = larger(up, high[s] * UNIT, extreme(high, box.secrets, _WHOLE, -1))
+            down = larger(down, extreme(low, box.secrets, _WHOLE, 1), low[s] * UNIT)
     return up, down
 
 
@@ -249,6 +246,27 @@ def _reaches(channel: Channel, box: DistributionBox) -> Iterator[tuple[list[int]
     """How likely an output can be given each secret: limits of P(y|s), attained, times UNIT and the denominator."""
     for y in range(len(channel.weights)):
         rows = [channel.row(y, s) for s in range(channel.c)]
-        most = [largest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True)]
+        most = [extreme(row, limits, _WHOLE, 1) for row, limits in zip(rows, box.inputs, strict=True)]
         if any(most):
-            yield [smallest_mean(row, limits, UNIT) for row, limits in zip(rows, box.inputs, strict=True)], most
+            yield [extreme(row, limits, _WHOLE, -1) for row, limits in zip(rows, box.inputs, strict=True)], most
+
+
+def lifts_over(channel: Channel, possible: Possible) -> tuple[Ratio, Ratio]:
+    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and all that may be true."""
+    if possible is None:
+        return largest_lifts(channel)
+    if isinstance(possible, CountBox):
+        return largest_lifts_over_counts(channel, possible)
+    return largest_lifts_over_distributions(channel, possible)
+
+
+def worst_of(sides: Sequence[Side], channel: Channel, possible: Possible) -> list[Ratio]:
+    """The largest ratio of every side, over outputs and all that may be true."""
+    if any(side.name == "odds" for side in sides):
+        if possible is None:
+            return [largest_odds(channel)]
+        if isinstance(possible, CountBox):
+            return [largest_odds_over_counts(channel, possible)]
+        return [largest_odds_over_distributions(channel, possible)]
+    up, down = lifts_over(channel, possible)
+    return [up if side.name == "lift" else down for side in sides]

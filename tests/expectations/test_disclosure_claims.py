@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from funnel.disclosure import Disclosure, Rules
 from funnel.errors import ReleaseRefused
 from funnel.joint import Joint
-from funnel.pipeline.expectations.disclosure_claims import expected_rules, rule_claims
+from funnel.pipeline.expectations.frequency_claims import expected_rules, rule_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.pipeline.flows import pipeline
 from funnel.recount.promise import declared_promise

@@ -20,8 +20,8 @@ from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import _selected, _values
 from funnel.pipeline.expectations.spec_claims import _bins
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.grouping import learned_columns, learning_cost, selected_columns, surprise
 from funnel.recount.noisy_moves import NoisyRows
-from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
 from funnel.recount.source import Recount, recount
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec

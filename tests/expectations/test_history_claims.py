@@ -16,7 +16,7 @@ import pytest
 
 from funnel.alphabet import Alphabet
 from funnel.history.decisions import channel_digest, numbered
-from funnel.pipeline.expectations import Finished, history_answers
+from funnel.pipeline.expectations import Finished, keyed_answers
 from funnel.pipeline.expectations.custom import ReleaseExpectation
 from funnel.pipeline.expectations.finished_folder import Prepared
 from funnel.pipeline.expectations.history_claims import register_claims
@@ -268,9 +268,9 @@ def test_channels_are_told_apart_as_the_sampler_does(made: Made) -> None:
             for y, row in enumerate(rows):
                 for x, weight in row:
                     weights[y, x] = weight
-            assert history_answers.channel_digest(rows, entry) == channel_digest(weights, inputs, outputs)
+            assert keyed_answers.channel_digest(rows, entry) == channel_digest(weights, inputs, outputs)
             named_later = channel_digest(weights, inputs, numbered(outputs))
-            assert history_answers.channel_digest(rows, of_units) == named_later
+            assert keyed_answers.channel_digest(rows, of_units) == named_later
 
 
 def test_without_the_register_nothing_is_taken_to_hold(made: Made) -> None:

@@ -14,7 +14,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations import spec_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.recount import figures
+from funnel.recount import plain_distributions as figures
 from funnel.recount.plain_distributions import Distributions
 from tests.expectations.test_laws import laws_of
 
@@ -59,7 +59,7 @@ def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secr
     assert held.reads_secret is reads_secret
     assert figures._is_marginal(held, PRIOR, 0.001)
     moved = DENOMINATOR // 1000
-    other = replace(held.released, marginal=(held.marginal[0] - moved, held.marginal[1] + moved))
+    other = replace(held.released, marginal=(held.released.marginal[0] - moved, held.released.marginal[1] + moved))
     assert not figures._is_marginal(Distributions(held.recount, other), PRIOR, 0.001)
 
 

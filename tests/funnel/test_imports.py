@@ -208,7 +208,7 @@ def test_a_command_that_cannot_be_loaded_breaks_no_other(tmp_path: Path) -> None
 
 def test_the_validator_is_loaded_without_what_it_is_never_asked_for() -> None:
     modules = loaded(
-        "import funnel.pipeline.expectations.engine as engine\n"
+        "import funnel.pipeline.expectations.custom as engine\n"
         "import great_expectations.expectations.core.expect_column_kl_divergence_to_be_less_than as core\n"
         "from scipy import stats\nassert stats.entropy([1.0]) == 0 == core.stats.entropy([1.0])"
     )

@@ -22,8 +22,8 @@ from funnel.numbers import described_numbers, intervals_of, numbers_of, utility_
 from funnel.progress import quiet
 from funnel.readers.formats import open_source
 from funnel.recount.channel import Channel
+from funnel.recount.drawn_numbers import plain_intervals, plain_numbers, plain_variance
 from funnel.recount.source import recount
-from funnel.recount.variance import plain_intervals, plain_numbers, plain_variance
 from funnel.sample_size import too_few
 from funnel.source.counting import count_joint, recoded
 from funnel.spec import ReleaseSpec

@@ -59,7 +59,7 @@ _KEPT = {
     ("funnel.release.provenance", "_package_digest"),
     ("funnel.release.provenance", "installed"),
     ("funnel.recount.rows", "_database"),
-    ("funnel.pipeline.expectations.engine", "whole_table"),
+    ("funnel.pipeline.expectations.custom", "whole_table"),
 }
 _CACHED = type(lru_cache(int))
 

@@ -24,7 +24,7 @@ from funnel.joint import IntArray, Joint
 from funnel.pipeline.flows import pipeline
 from funnel.pipeline.flows.pipeline import Done, run_release
 from funnel.pipeline.tasks import ingest
-from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.noise import NoiseMaterial
 from funnel.release import protected, protected_tables, secret
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.recount.hierarchies import hierarchy_complaints
+from funnel.recount.bins import hierarchy_complaints
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC
 

@@ -16,10 +16,11 @@ from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.past import Past
 from funnel.recount.chapters import Chapter, Rows, State, Tree
-from funnel.recount.history_bounds import HistoryFinding, Side, Undecided, judge_history, level_above, sides_of
+from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, told_apart
 from funnel.recount.path_laws import ExactDistributions, PathDistributions
 from funnel.recount.promise import Promise, read_promise
+from funnel.recount.ratios import Side, level_above, sides_of
 from tests.funnel.recount.test_histories import COMING, LEAVING
 from tests.plain_registers import Wave, waves
 from tests.sabotage.patching import Patch, patched

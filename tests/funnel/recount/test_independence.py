@@ -10,7 +10,7 @@ LIBRARIES = {"duckdb", "flint"}
 # The driver of a database, and the one library that reads Arrow and ORC files; what reads files of other programs.
 OF_ONE = {("databases.py", "psycopg"), ("arrow_files.py", "pyarrow")}
 # AES itself, as in the gate's derivation of record keys.
-OF_ONE |= {("keyed_noise.py", "cryptography")}
+OF_ONE |= {("noise.py", "cryptography")}
 OF_ONE |= {("loaded_files.py", name) for name in ("pandas", "pyarrow", "pyreadstat", "openpyxl")}
 
 

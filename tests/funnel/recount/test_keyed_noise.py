@@ -10,7 +10,7 @@ import pytest
 
 from funnel import Joint
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
-from funnel.recount.keyed_noise import NoiseMaterial
+from funnel.recount.noise import NoiseMaterial
 from funnel.recount.plausible import plausible_noise
 from funnel.release.secret import noise_root
 from tests.funnel.recount.test_noise import RARE, SPOILT

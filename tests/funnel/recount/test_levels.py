@@ -17,11 +17,11 @@ import funnel
 from funnel.bounds import Bounds
 from funnel.guarantees import examples, names
 from funnel.joint import Joint
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, plain_information
 from funnel.recount.count_box import CountBox
-from funnel.recount.information import plain_information
 from funnel.recount.intervals import ball
-from funnel.recount.levels import plain_level, plain_levels_remembered
+from funnel.recount.levels import plain_level
+from funnel.recount.memory import results_remembered
 from funnel.recount.promise import NUMBERS, SEVERAL, declared_promise, read_promise
 from funnel.recount.robust import _Side, quantile_above
 from tests.strategies import joints
@@ -222,7 +222,7 @@ def test_by_hand() -> None:
 
 def test_a_level_that_is_remembered_is_that_of_the_same_question() -> None:
     counts, weights = [[3, 1], [1, 3]], [[3, 1], [1, 3]]
-    with plain_levels_remembered():
+    with results_remembered():
         first = plain_level("lip:1", counts, weights, 4)
         assert plain_level("lip:1", tuple(map(tuple, counts)), np.array(weights), 4) is first
         others = [plain_level("lip:0.1", counts, weights, 4), plain_level("lip:1", [[3, 1], [1, 2]], weights, 4)]

@@ -11,6 +11,7 @@ import pytest
 import funnel
 from funnel import DataError
 from funnel.progress import quiet
+from funnel.recount.channel import plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import recount
 from funnel.source.counting import count_joint
@@ -46,7 +47,7 @@ def test_level_and_information(spec: ReleaseSpec, text: str, reads_secret: bool)
     level = released.level(text, counted)
     assert level.holds is guarantee.holds(joint, protocol) is True
     assert level.nats == pytest.approx(guarantee.level(joint, protocol).value, rel=1e-7)
-    assert released.information(counted).utility == pytest.approx(
+    assert plain_information(released.channel(counted)).utility == pytest.approx(
         funnel.measures.mutual_information(joint, protocol), abs=1e-12
     )
 

@@ -33,9 +33,9 @@ from funnel.readers import formats
 from funnel.readers.formats import open_source
 from funnel.readers.formats.parquet import Parquet
 from funnel.recount import rows as recount_rows
+from funnel.recount.arrow_files import zones_of
 from funnel.recount.rows import CsvReader
 from funnel.recount.source import Recount, recount, source_columns
-from funnel.recount.zones import zones_of
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 

@@ -23,10 +23,10 @@ from funnel.recount.drawn_numbers import (
     declared_numbers,
     field_again,
     parsed_numbers,
+    plain_intervals,
     seed_again,
 )
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.variance import plain_intervals
 from funnel.release.csv_cells import guarded
 from funnel.release.handouts import number_table
 from funnel.release.handouts.number_table import (
