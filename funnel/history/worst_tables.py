@@ -87,7 +87,9 @@ def worst(told: Told, prior: FloatArray, allowed: Allowed) -> Worst:
             below.append(float(allowed.apart or 1) * least[:, t] * prior[0, s])
             which.append((2, s, t))
     conditions = np.array(which, dtype=np.int64)
-    return Worst(np.stack(above, axis=1), np.stack(below, axis=1), conditions, np.zeros(len(conditions), dtype=np.int64))
+    return Worst(
+        np.stack(above, axis=1), np.stack(below, axis=1), conditions, np.zeros(len(conditions), dtype=np.int64)
+    )
 
 
 def worst_after(step: PossibleStep, reach: Reach, rows: FloatArray, told: Told, allowed: Allowed) -> Worst:
@@ -181,7 +183,8 @@ def told_of(
             far = replace(far, below=np.where(told.most.any(axis=1)[:, None], far.below, 1.0))
         if known is not None and weights is not None:
             inside = weights.reshape(m * b, a)[:, known.inside]
-            silent = (inside == inside[:, :1]).all(axis=1)[:, None]
+            alike: BoolArray = np.asarray(inside == inside[:, :1])
+            silent = alike.all(axis=1)[:, None]
             far = replace(far, above=np.where(silent, 0.0, far.above), below=np.where(silent, 1.0, far.below))
         every.append(told)
         found.append(far)
