@@ -209,13 +209,13 @@ def bound_given(guarantee: Kept, knows_all: bool = False) -> PosteriorGuarantee:
     Under srlip and attribute that is lip for all of them, but for one who knows all published columns under attribute:
     the odds of any two secrets are bounded then, whatever was believed before.
     """
-    guarantee = guarantee.nominal if isinstance(guarantee, RobustRatio | RSRLIP) else guarantee
-    if isinstance(guarantee, Attribute) and knows_all:
-        return LDP(guarantee.epsilon)
-    if isinstance(guarantee, SRLIP):
-        return LIP(guarantee.epsilon)
-    assert isinstance(guarantee, PosteriorGuarantee)
-    return guarantee
+    asked = guarantee.nominal if isinstance(guarantee, RobustRatio | RSRLIP) else guarantee
+    if isinstance(asked, Attribute) and knows_all:
+        return LDP(asked.epsilon)
+    if isinstance(asked, SRLIP):
+        return LIP(asked.epsilon)
+    assert isinstance(asked, PosteriorGuarantee)
+    return asked
 
 
 def require_posterior(guarantee: Guarantee) -> Kept:

@@ -62,8 +62,9 @@ class History:
     ----------
     guarantee : Guarantee
         Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.PML`, `funnel.LDP` or
-        `funnel.PerfectPrivacy`; or `funnel.RLIP`, `funnel.RALIP`, `funnel.RPML` or `funnel.RLDP` over boxes, for the
-        population that the people, or the units, of all versions are a sample of.
+        `funnel.PerfectPrivacy`; or `funnel.RLIP`, `funnel.RALIP`, `funnel.RPML`, `funnel.RLDP`, `funnel.RSRLIP` or
+        `funnel.RAttribute` over boxes, for the population that the people, or the units, of all versions are
+        a sample of.
     budget_fraction : float
         In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
         people be moved beyond the bound when frequencies change.

@@ -162,8 +162,8 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
         for secret in secrets
         for given, inside in _known(declared, secret.joint)
     )
-    if isinstance(declared, SRLIP):
-        if possible is not None:
+    if isinstance(declared, SRLIP | RSRLIP):
+        if possible is not None and isinstance(declared, SRLIP):
             raise DataError(
                 f"{declared} is not bounded under all that noise leaves open for observers who know some of the "
                 "published columns; take robust out of [history]"

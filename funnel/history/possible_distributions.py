@@ -92,7 +92,9 @@ class DistributionSet:
                 v: MoveLimits.exactly(one, past.chapters[v].joint, observed.joint)
                 for v, one in observed.changes.items()
             }
-        return cls(past, observed.joint, limits, allowed.significance, observed.row, observed.of_units, allowed.for_known)
+        return cls(
+            past, observed.joint, limits, allowed.significance, observed.row, observed.of_units, allowed.for_known
+        )
 
     def for_new_people(self, guarantee: Kept) -> Kept:
         """A guarantee as it is decided for people without a history: at the significance of the counts."""
@@ -105,7 +107,12 @@ class DistributionSet:
         if not self._for_known or self._alpha is None:
             return []
         alpha = float_below(significance_of_counts(number, self._alpha))
-        return [(event, part.held) for event, part in RSRLIP(0.0, alpha).parts(joint) if isinstance(part, LIPOver)]
+        parts = RSRLIP(0.0, alpha).parts(joint)
+        return [
+            (event, part.held)
+            for event, part in parts
+            if isinstance(part, LIPOver) and isinstance(part.held, DistributionBox)
+        ]
 
     def _known_in(self, joint: Joint) -> list[Known]:
         """What observers may know of the version that comes."""

@@ -8,7 +8,8 @@ little of it as is enough: limits of a sum are no more than the sum of limits.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -34,8 +35,6 @@ _MOST: Final = 40
 _ROUNDS: Final = 8
 # A constant row is worth a law more from this share on.
 _LITTLE: Final = 1e-4
-# What may be known of a person is left untold where so many of the people have histories that cannot be bounded for it.
-_FEW: Final = 0.1
 # What proofs by intervals need besides.
 _SURE: Final = 1e-9
 # Channels have so many mixtures at most: shares 1, 1/2, … of what their histories need.
@@ -43,6 +42,45 @@ _LEVELS: Final = 7
 
 
 _Decided = tuple[IntArray, PossibleStep, list[Told], Worst]
+
+
+@dataclass(eq=False)
+class _Part:
+    """Histories of which the same is left untold, and the search for their rows.
+
+    Attributes
+    ----------
+    places : ndarray of int64
+    untold : list of ndarray of bool, each (a,)
+        Inputs of which somebody who knows that a person has one is told nothing: rows are the same for all of them.
+    kept : ndarray, shape (a, k)
+        Which inputs have the same rows: those in one of these groups, or in groups that have some in common.
+    """
+
+    places: IntArray
+    untold: list[BoolArray]
+    kept: FloatArray
+    rounds: int = 0
+    search: RowSearch | None = None
+
+    @classmethod
+    def of(cls, places: IntArray, untold: list[BoolArray], a: int) -> _Part:
+        """Of a inputs."""
+        classes = np.arange(a)
+        for inside in untold * len(untold):
+            classes[np.isin(classes, classes[inside])] = classes[inside].min()
+        return cls(places, untold, np.eye(a)[classes][:, np.unique(classes)])
+
+    def merged(self, gains: FloatArray, masses: FloatArray) -> FloatArray:
+        """Gains (b, a) as means over inputs that have the same rows, by masses (h, a)."""
+        if not self.untold:
+            return gains
+        weights = np.maximum(masses.sum(axis=0), 1e-300)
+        return np.asarray((gains * weights) @ self.kept / (weights @ self.kept))
+
+    def apart(self, found: Rows) -> Rows:
+        """Rows for such inputs together as rows for each of them."""
+        return replace(found, library=found.library @ self.kept.T) if self.untold else found
 
 
 class PossibleSearch:
@@ -76,7 +114,6 @@ class PossibleSearch:
         known = next(iter(possible.steps_of(standing.nodes[:1])[1].values())).known
         priors = [standing.priors, *((one.counted,) * len(standing.priors) for one in known)]
         self._cones = [[binding_rows(cone_over(inner, prior)) for prior in of_known] for of_known in priors]
-        self._few: list[BoolArray] = []
         every = np.arange(len(standing.nodes))
         inside = np.ones((len(every), len(self._cones)), dtype=bool)
         rooms: dict[int, FloatArray] = {}
@@ -85,23 +122,26 @@ class PossibleSearch:
                 within = (found.above < found.below)[:, 1:][:, found.known[1:] == place]
                 inside[here, place] = within.all(axis=1)
             rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
-        # To whoever knows what too few have rows tell nothing: they are the same for all inputs with it.
-        missed = masses.sum(axis=1) @ ~inside / masses.sum()
-        self._few = [one.inside for one, share in zip(known, missed[1:].tolist(), strict=True) if share > _FEW]
-        self._classes = _joined(self._few, self._shape[1])
-        inside[:, 1:] |= missed[1:] > _FEW
-        # Nothing can be said where the history alone may be outside the bound.
-        self.open: IntArray = np.flatnonzero(inside.all(axis=1))
-        conditions = max((len(rooms[h]) for h in self.open.tolist()), default=1)
-        self._room = np.ones((len(self.open), conditions))
-        for place, h in enumerate(self.open.tolist()):
-            # Of what is left untold nothing is asked.
-            self._room[place, 1 : len(rooms[h])] = np.where(rooms[h] > 0, rooms[h], 1.0)[1:]
+        # Nothing can be said where the history alone may be outside the bound, and to whoever knows something for whom
+        # it may be: such rows are the same for all inputs with it.
+        may, told = inside[:, 0], inside[:, 1:]
+        kinds = np.unique(told[may], axis=0)
+        self._parts = [
+            _Part.of(
+                np.flatnonzero(may & (told == kind).all(axis=1)),
+                [known[q].inside for q in np.flatnonzero(~kind).tolist()],
+                self._shape[1],
+            )
+            for kind in kinds
+        ]
+        # Of what is left untold nothing is asked.
+        self._room = np.ones((len(every), max(map(len, rooms.values()))))
+        for h, room in rooms.items():
+            self._room[h, : len(room)] = np.where(room > 0, room, 1.0)
         self._laws: list[list[list[FloatArray]]] = [[[] for _ in self._cones] for _ in range(len(every))]
-        self._rounds = 0
-        self._search: RowSearch | None = None
         mixed = 0.5 * (target + (target @ standing.joint.p_input)[:, None])
-        self._add(np.broadcast_to(mixed, (len(self.open), *mixed.shape)), 0.0)
+        for part in self._parts:
+            self._add(part, np.broadcast_to(mixed, (len(part.places), *mixed.shape)), 0.0)
 
     def best(self, gains: FloatArray, *, budget: float | Budget | None = None, progress: Progress = quiet) -> Rows:
         """The best rows for these gains, as of `RowSearch.best`; values are reached, bounds those of constant rows."""
@@ -111,35 +151,38 @@ class PossibleSearch:
         library = [np.zeros((b, b, a))]
         library[0][np.arange(b), np.arange(b)] = 1.0
         bounds, programmes, size = self._masses @ gains.max(axis=0), 0, b
-        closed = np.setdiff1d(np.arange(len(values)), self.open)
+        followed = np.concatenate([np.zeros(0, dtype=np.int64), *(part.places for part in self._parts)])
+        closed = np.setdiff1d(np.arange(len(values)), followed)
         bounds[closed] = values[closed]
         work = Budget.of(budget)
-        while len(self.open):
-            search = self._search or self._begun()
-            found = self._apart(search.best(self._merged(gains), budget=work, progress=progress))
-            programmes += found.programmes
-            rows, channel = self._mended(found.library, found.assigned)
-            worth = np.einsum("ha,ma->hm", self._masses[self.open], (rows * gains).sum(axis=1))
-            worth = worth[np.arange(len(self.open)), channel]
-            better = worth > values[self.open]
-            chosen = self.open[better]
-            values[chosen], assigned[chosen] = worth[better], size + channel[better]
-            library.append(rows)
-            size += len(rows)
-            if self._rounds >= _ROUNDS or not self._add(found.library[found.assigned], 1 + _LITTLE):
-                break
-            self._rounds += 1
-            self._search = None
+        for number, part in enumerate(self._parts):
+            share = work if number == len(self._parts) - 1 else work.part(1 / (len(self._parts) - number))
+            while True:
+                search = part.search or self._begun(part)
+                found = part.apart(search.best(part.merged(gains, self._masses), budget=share, progress=progress))
+                programmes += found.programmes
+                rows, channel = self._mended(part, found.library, found.assigned)
+                worth = np.einsum("ha,ma->hm", self._masses[part.places], (rows * gains).sum(axis=1))
+                worth = worth[np.arange(len(part.places)), channel]
+                better = worth > values[part.places]
+                chosen = part.places[better]
+                values[chosen], assigned[chosen] = worth[better], size + channel[better]
+                library.append(rows)
+                size += len(rows)
+                if part.rounds >= _ROUNDS or not self._add(part, found.library[found.assigned], 1 + _LITTLE):
+                    break
+                part.rounds += 1
+                part.search = None
         every = np.concatenate(library)
         used, assigned = np.unique(assigned, return_inverse=True)
         return Rows(every[used], assigned, values, np.maximum(bounds, values), programmes)
 
-    def _begun(self) -> RowSearch:
+    def _begun(self, part: _Part) -> RowSearch:
         """The programme with all laws that are known now: those of a history one above the other."""
-        (c, a), laws = self._shape, [self._laws[h] for h in self.open.tolist()]
+        (c, a), laws = self._shape, [self._laws[h] for h in part.places.tolist()]
         slots = [known for known in range(len(self._cones)) for _ in range(max(len(own[known]) for own in laws))]
-        counted = self._counted.laws[self.open]
-        worst = np.zeros((len(self.open), len(slots), c, a))
+        counted = self._counted.laws[part.places]
+        worst = np.zeros((len(part.places), len(slots), c, a))
         for place, own in enumerate(laws):
             for slot, known in enumerate(slots):
                 # A history with fewer of these has one of them several times, or none, which asks for nothing.
@@ -148,28 +191,17 @@ class PossibleSearch:
         # Each law is one up to a factor.
         size = counted.shape[1] // c + len(slots)
         worst /= np.maximum(worst.sum(axis=(2, 3), keepdims=True), 1e-300) * size
-        stacked = np.concatenate([counted / size, worst.reshape(len(self.open), len(slots) * c, a)], axis=1)
-        kinds = np.stack([self._counted.cone_of[self.open], self._standing.prior_of[self.open]], axis=1)
+        stacked = np.concatenate([counted / size, worst.reshape(len(part.places), len(slots) * c, a)], axis=1)
+        kinds = np.stack([self._counted.cone_of[part.places], self._standing.prior_of[part.places]], axis=1)
         distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
         cones: list[FloatArray] = [
             block_diag(self._counted.cones[of_counted], *(self._cones[known][prior] for known in slots))
             for of_counted, prior in distinct.tolist()
         ]
-        kept = np.eye(int(self._classes.max()) + 1)[self._classes]
-        self._search = RowSearch(stacked @ kept, self._masses[self.open] @ kept, cone_of.reshape(-1), cones)
-        return self._search
+        part.search = RowSearch(stacked @ part.kept, self._masses[part.places] @ part.kept, cone_of.reshape(-1), cones)
+        return part.search
 
-    def _merged(self, gains: FloatArray) -> FloatArray:
-        """Gains (b, a) as means over inputs that have the same rows."""
-        kept = np.eye(int(self._classes.max()) + 1)[self._classes]
-        masses = np.maximum(self._masses.sum(axis=0), 1e-300)
-        return np.asarray((gains * masses) @ kept / (masses @ kept))
-
-    def _apart(self, found: Rows) -> Rows:
-        """Rows for such inputs together as rows for each of them."""
-        return replace(found, library=found.library[:, :, self._classes])
-
-    def _decided(self, histories: IntArray, rows: FloatArray) -> list[_Decided]:
+    def _decided(self, histories: IntArray, rows: FloatArray, untold: Sequence[BoolArray] = ()) -> list[_Decided]:
         """Rows (m, b, a) of some histories, or (b, a) of all of them: by last version which these are, and how far."""
         nodes = self._standing.nodes[histories]
         versions, steps = self._possible.steps_of(nodes)
@@ -178,22 +210,22 @@ class PossibleSearch:
         for v in np.unique(versions).tolist():
             here = np.flatnonzero(versions == v)
             told, found = told_of(self._possible, steps[v], nodes[here], rows[here], self._inner)
-            if self._few:
-                few = [0, *(any(one.inside is some for some in self._few) for one in steps[v].known)]
-                left_out = np.array(few, dtype=bool)[found.known]
+            if untold:
+                few = [False, *(any(one.inside is some for some in untold) for one in steps[v].known)]
+                left_out = np.array(few)[found.known]
                 above, below = (np.where(left_out, end, one) for end, one in ((0.0, found.above), (1.0, found.below)))
                 found = replace(found, above=above, below=below)
             parts.append((here, steps[v], told, found))
         return parts
 
-    def _add(self, rows: FloatArray, least: float) -> int:
+    def _add(self, part: _Part, rows: FloatArray, least: float) -> int:
         """Take the worst laws of rows (m, b, a) of all open histories, where they are beyond the bound by so much."""
         added, b = 0, rows.shape[1]
-        for here, step, told, found in self._decided(self.open, rows):
+        for here, step, told, found in self._decided(part.places, rows, part.untold):
             ratios = found.ratios.reshape(len(here), -1)
             order = np.argsort(-ratios, axis=1, kind="stable")[:, :_MORE]
             for local, places in enumerate(order.tolist()):
-                laws = self._laws[int(self.open[here[local]])]
+                laws = self._laws[int(part.places[here[local]])]
                 for place in places:
                     y, k = divmod(place, len(found.which))
                     if ratios[local, place] > least and sum(map(len, laws)) < _MOST:
@@ -201,14 +233,14 @@ class PossibleSearch:
                         added += 1
         return added
 
-    def _mended(self, library: FloatArray, assigned: IntArray) -> tuple[FloatArray, IntArray]:
+    def _mended(self, part: _Part, library: FloatArray, assigned: IntArray) -> tuple[FloatArray, IntArray]:
         """Channels with what histories need of a constant row, and which of them each history has."""
-        needs = np.zeros((len(self.open), library.shape[1]))
-        for here, _, _, found in self._decided(self.open, library[assigned]):
+        needs = np.zeros((len(part.places), library.shape[1]))
+        for here, _, _, found in self._decided(part.places, library[assigned], part.untold):
             beyond = (found.above * (1 + _SURE) - found.below).reshape(len(here), library.shape[1], -1)
-            needed = np.maximum(beyond, 0.0) / self._room[here][:, None, : beyond.shape[2]]
+            needed = np.maximum(beyond, 0.0) / self._room[part.places[here]][:, None, : beyond.shape[2]]
             needs[here] = needed.max(axis=2)
-        rows, channel, size = [], np.zeros(len(self.open), dtype=np.int64), 0
+        rows, channel, size = [], np.zeros(len(part.places), dtype=np.int64), 0
         for one in np.unique(assigned).tolist():
             members = np.flatnonzero(assigned == one)
             most = needs[members].max(axis=0)
@@ -222,15 +254,6 @@ class PossibleSearch:
                 channel[members[level == kind]] = size
                 size += 1
         return np.array(rows), channel
-
-
-def _joined(groups: list[BoolArray], a: int) -> IntArray:
-    """Which inputs are in one group, or in groups that have some in common: the same number for these; (a,)."""
-    classes = np.arange(a)
-    for inside in groups:
-        for _ in groups:
-            classes[np.isin(classes, classes[inside])] = classes[inside].min()
-    return np.asarray(np.unique(classes, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
 def share_that_is_open(step: Step) -> float | None:

@@ -87,7 +87,9 @@ def worst(told: Told, prior: FloatArray, allowed: Allowed) -> Worst:
             below.append(float(allowed.apart or 1) * least[:, t] * prior[0, s])
             which.append((2, s, t))
     conditions = np.array(which, dtype=np.int64)
-    return Worst(np.stack(above, axis=1), np.stack(below, axis=1), conditions, np.zeros(len(conditions), dtype=np.int64))
+    return Worst(
+        np.stack(above, axis=1), np.stack(below, axis=1), conditions, np.zeros(len(conditions), dtype=np.int64)
+    )
 
 
 def worst_after(step: PossibleStep, reach: Reach, rows: FloatArray, told: Told, allowed: Allowed) -> Worst:
@@ -178,10 +180,10 @@ def told_of(
         far = worst(told, given.prior, allowed) if reach is None else worst_after(given, reach, some, told, allowed)
         if known is not None:
             # Nobody with the history has such an input, or gets the output.
-            far = replace(far, below=np.where(told.most.any(axis=1)[:, None], far.below, 1.0))
+            far = replace(far, below=np.where(told.most.max(axis=1, keepdims=True) > 0, far.below, 1.0))
         if known is not None and weights is not None:
             inside = weights.reshape(m * b, a)[:, known.inside]
-            silent = (inside == inside[:, :1]).all(axis=1)[:, None]
+            silent = inside.max(axis=1, keepdims=True) == inside.min(axis=1, keepdims=True)
             far = replace(far, above=np.where(silent, 0.0, far.above), below=np.where(silent, 1.0, far.below))
         every.append(told)
         found.append(far)

@@ -30,7 +30,7 @@ def test_the_page_is_that_of_the_rules() -> None:
 
 
 def test_a_rule_that_is_gone_leaves_nothing_refused_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = Combination("one channel", "same people", "noise", "rattribute:1.0,0.05", "estimation")
+    some = Combination("one channel", "units", "noise", "rattribute:1.0,0.05", "estimation")
     assert len(some.refusals) == 1
     kept = tuple(rule for rule in agreement.RULES if rule.broken.__name__ != "_over_versions")
     monkeypatch.setattr(agreement, "RULES", kept)

@@ -1,4 +1,4 @@
-"""Observers who know published columns, over versions and in a population: added up in populations that are left open."""
+"""Observers who know published columns, over versions and in a population: added up in what samples leave open."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Sample:
     """What a version leaves open, by the theorem, counted here."""
 
     def __init__(self, number: int, now: pa.Table, before: pa.Table | None) -> None:
-        self.counts, c, a = counted(now), 2, len(INPUTS)
+        self.counts, c = counted(now), 2
         half = ALPHA / (number * (number + 1)) / 2
         tail = half / sum(2 * (c * len(some) + c) for some in known())
         by_secret = self.counts.sum(axis=1)
@@ -104,7 +104,10 @@ class Population:
         self.cells = []
         for sample in samples:
             wanted = np.array(
-                [[float(p * x) for x in some(row)] for p, row in zip(some(sample.priors[0]), sample.inputs, strict=True)]
+                [
+                    [float(p * x) for x in some(row)]
+                    for p, row in zip(some(sample.priors[0]), sample.inputs, strict=True)
+                ]
             )
             shares = sample.counts / sample.counts.sum()
             steps = (shares + step * (wanted - shares) for step in np.linspace(1, 0, 200))
@@ -152,7 +155,12 @@ def released(bound: str, versions: int) -> tuple[funnel.History, list[Sample]]:
     book, tables = funnel.History(funnel.parse_guarantee(bound)), panel(1, versions)
     for number, table in enumerate(tables):
         step = book.extend(
-            table, key=["id"], secret=["ill"], inputs=["size", "town"], version=f"v{number}", secret_bytes=bytes(range(32))
+            table,
+            key=["id"],
+            secret=["ill"],
+            inputs=["size", "town"],
+            version=f"v{number}",
+            secret_bytes=bytes(range(32)),
         )
         assert step.joint.inputs.symbols == tuple(INPUTS)
     return book, [Sample(t + 1, now, tables[t - 1] if t else None) for t, now in enumerate(tables)]

@@ -148,7 +148,7 @@ def test_no_tables_within_the_limits_are_beyond_them(case: Case, bound: str) -> 
     nodes = past.chapters[1].first + np.arange(4)
     rows = np.repeat(np.ldexp(case.channels[1].astype(float), -63)[None], 4, axis=0)
     _, steps = laws.steps_of(nodes)
-    told, found = told_of(laws, steps[1], nodes, rows, allowed)
+    (told,), found = told_of(laws, steps[1], nodes, rows, allowed)
     assert (found.ratios <= worst(told, steps[1].prior, allowed).ratios * (1 + 1e-9)).all()
     first = [Fraction(int(n)) for n in true.counts[0].ravel()]
     a = true.counts[0].shape[1]

@@ -25,8 +25,8 @@ def refusal(**changes: Any) -> str:
     ("changes", "named"),
     [
         (
-            {**SAME, "unit": ["id"], "guarantee": "rlip:1.5,0.05"},
-            ['"rlip:1.5,0.05"', "several rows of one person", 'write guarantee = "lip:1.5"'],
+            {**SAME, "unit": ["id"], "guarantee": "rsrlip:1.5,0.05", "publish": ["x", "y"]},
+            ['"rsrlip:1.5,0.05"', "several rows of one person", 'write guarantee = "lip:1.5"'],
         ),
         (
             {**SAME, "guarantee": "rldp:1.5,0.05,chi2"},
@@ -97,13 +97,12 @@ def test_all_contradictions_are_told_at_once() -> None:
         disclosure={"on_breach": "refuse"},
         unit=["x"],
     )
-    assert said.startswith("9 contradictions: (1) ")
+    assert said.startswith("8 contradictions: (1) ")
     for text in (
         "the column 'x' is a record key",
         "the column 'x' is a unit",
         "[categories] 'z' is neither secret nor published",
         'mechanism = "invariant" is not there yet',
-        '"rlip:1.0,0.05" is not there yet for several rows',
         "reads_secret = true",
         "[groups] exclude",
         "[frequencies] gives threshold",
