@@ -54,7 +54,8 @@ class ColumnsSolution:
         Share of the records that are expected to be published as they are.
     bound : float
         No invariant protocol that reads these columns leaves a larger share unchanged and meets the guarantee, if a
-        record tells of the secret what its class does.
+        record tells of the secret what its class does; where observers may know any one column, none between the same
+        parts of classes whose donors are drawn evenly.
     by_column : mapping of str to float
         Of every column the share of the records whose value is expected to be published as it is.
     level : float
@@ -118,13 +119,13 @@ def fit_columns(
         "single", for those who know any one of the columns, whichever it is. Then classes are cut into parts, and the
         donor is anybody of the new part, each as likely, whatever the order of the columns.
     least : int
-        A class has at least so many records.
+        A class has at least so many records; parts of classes may have fewer.
     rules : Rules
         That counts of (secret, class) keep.
     gap : float
         Requested bound - unchanged.
     time_limit : float, optional
-        Seconds of work for the optimum over classes.
+        Seconds of work for the optimum over classes. The optimum over parts takes neither limit nor gap.
     progress : callable
 
     Returns
@@ -135,6 +136,8 @@ def fit_columns(
     ------
     SpecError
         If columns are unknown, named twice or the secret's, or the guarantee is none on the posterior of the secret.
+    InfeasibleGuarantee
+        If no exchange of whole records keeps the bound for observers of any one column.
     DataError
         If the table cannot be read or counted, or its records have one class only.
     SolverError

@@ -20,6 +20,7 @@ class _ByLetter:
 
     columns = ("record",)
     names = ("g", "h")
+    draws_evenly = False
 
     def of_records(self, records: Alphabet) -> IntArray:
         return np.array([int(symbol[0].startswith("h")) for symbol in records.symbols])
