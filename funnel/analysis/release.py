@@ -372,8 +372,9 @@ class Release:
         ----------
         influence : array, shape (records,) or (k, records), or callable
             The influence of every record of `table` on each of k statistics, as of
-            `funnel.estimation.variance_ratio`; or a function of a table like it that gives the influence of its rows.
-            Whole records with their secret need a function, since r depends on records with other secrets too.
+            `funnel.estimation.variance_ratios.variance_ratio`; or a function of a table like it that gives the
+            influence of its rows. Whole records with their secret need a function, since r depends on records with
+            other secrets too.
 
         Returns
         -------

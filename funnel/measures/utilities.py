@@ -232,7 +232,7 @@ class Estimation(Utility):
         return [self.name]
 
     def told(self, joint: Joint, protocol: Protocol) -> float:
-        """`funnel.estimation.utility_of_estimates`.
+        """`funnel.estimation.estimation_utility.utility_of_estimates`.
 
         Raises
         ------

@@ -51,13 +51,13 @@ def installed(name: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _package_digest() -> str:
-    root = Path(funnel.__file__).parent
+    root = str(Path(funnel.__file__).parent)
     total = hashlib.sha256(repr(sorted(software().items())).encode())
-    # The pipeline is in links where this package is a checkout.
-    modules = (Path(folder) / name for folder, _, files in os.walk(root, followlinks=True) for name in files)
-    for path in sorted(path for path in modules if path.suffix == ".py"):
-        total.update(f"{path.relative_to(root).as_posix()}\0".encode())
-        total.update(hashlib.sha256(path.read_bytes()).digest())
+    # The pipeline is in links where this package is a checkout. There are hundreds of files, so their names are texts.
+    modules = (f"{folder}/{name}" for folder, _, files in os.walk(root, followlinks=True) for name in files)
+    for path in sorted(path for path in modules if path.endswith(".py")):
+        total.update(f"{path.removeprefix(root)}\0".encode())
+        total.update(hashlib.sha256(Path(path).read_bytes()).digest())
     return total.hexdigest()
 
 

@@ -161,7 +161,7 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
     Parameters
     ----------
     plan : Plan
-        From `funnel.sampling.plan_rows`.
+        From `funnel.sampling.partitions.plan_rows`.
     target : path
         The file to write.
     workers : Workers, optional

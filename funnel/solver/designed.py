@@ -86,7 +86,9 @@ def design_optimum(request: Request, otherwise: Callable[[Request], Solution]) -
 def best_design(
     joint: Joint, guarantee: Guarantee, gap: float, budget: Budget, trace: Callable[[float, float], None]
 ) -> Designed | None:
-    """The protocol that reads X whose records are worth most for estimates (`funnel.estimation.utility_of_estimates`).
+    """The protocol that reads X whose records are worth most for estimates.
+
+    That worth is `funnel.estimation.estimation_utility.utility_of_estimates`.
 
     Parameters
     ----------

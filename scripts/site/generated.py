@@ -43,13 +43,23 @@ ROOMS = {
 OTHER_NAMES = {
     "analysis": ("release.Release",),
     "errors": funnel.errors.__all__,
-    "estimation": tuple(
-        name for name in funnel.estimation.__all__ if name.startswith("estimate_") or name[0].isupper()
+    "estimation": (
+        "share_estimate.Estimate",
+        "expected_errors.ExpectedErrors",
+        "number_estimate.NumberEstimate",
+        "odds.OddsRatios",
+        "share_information.ShareInformation",
+        "expected_errors.TableErrors",
+        "trend.Trend",
+        "means.estimate_numbers",
+        "odds.estimate_odds",
+        "trend.estimate_trend",
+        "weighted.estimate_weighted",
     ),
     "guarantees": tuple(name for name in funnel.guarantees.__all__ if name[0].isupper()),
     "measures": funnel.measures.__all__,
-    "mechanisms": ("names", "mechanism", "Mechanism"),
-    "solver": ("Solution",),
+    "mechanisms": ("names", "mechanism", "family.Mechanism"),
+    "solver": ("request.Solution",),
 }
 
 

@@ -31,6 +31,7 @@ from funnel.sampling import answers, parts, row_words
 from funnel.sampling.answers import Answers
 from funnel.sampling.codes import InputEncoder
 from funnel.sampling.engine import release_rows
+from funnel.sampling.key_column import KEY_COLUMN, KeyColumn
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.partitions import plan_rows
 from funnel.sampling.random_words import WordArray, WordStream
@@ -121,10 +122,10 @@ class Case:
         """The source with the digests of keys that a snapshot has."""
         path = self.folder / "keyed.parquet"
         table = pq.read_table(self.source).append_column("id", pa.array(range(ROWS)))
-        with funnel.sampling.key_column.KeyColumn(key) as keys:
+        with KeyColumn(key) as keys:
             digests = keys.column(table.combine_chunks().to_batches()[0])
             keys.check()
-        pq.write_table(table.append_column(funnel.sampling.KEY_COLUMN, digests), path, row_group_size=2000)
+        pq.write_table(table.append_column(KEY_COLUMN, digests), path, row_group_size=2000)
         return path
 
 

@@ -13,6 +13,8 @@ import funnel
 from funnel import Alphabet, Protocol
 from funnel.errors import SpecError
 from funnel.estimation.linear import rounding_off
+from funnel.estimation.means import estimate_numbers
+from funnel.estimation.weighted import estimate_weighted
 from funnel.protocol import DENOMINATOR
 
 INPUTS = Alphabet(("job", "weight"), (("a", "1"), ("a", "3"), ("b", "1"), ("b", "3")))
@@ -49,12 +51,10 @@ def test_whatever_the_true_channel_is_the_truth_stays_inside(seed: int, method: 
     assert (found.lower <= truth).all()
     assert (truth <= found.upper).all()
     assert ((plain.lower > truth) | (truth > plain.upper)).any()
-    numbers = funnel.estimation.means.estimate_numbers(counts, protocol, of="weight", method=method, rounded=rounded)
+    numbers = estimate_numbers(counts, protocol, of="weight", method=method, rounded=rounded)
     mean = float(truth @ [1, 3, 1, 3])
     assert numbers.mean_lower[0] <= mean <= numbers.mean_upper[0]
-    weighted = funnel.estimation.weighted.estimate_weighted(
-        counts, protocol, "weight", {"1": (1, 1, 1), "3": (3, 3, 3)}, rounded=rounded
-    )
+    weighted = estimate_weighted(counts, protocol, "weight", {"1": (1, 1, 1), "3": (3, 3, 3)}, rounded=rounded)
     share = float(truth @ [1, 3, 0, 0]) / mean
     assert weighted.lower[0] <= share <= weighted.upper[0]
     within = funnel.estimate(counts, protocol, "weight", within="job", method=method, rounded=rounded)

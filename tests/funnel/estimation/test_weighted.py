@@ -170,6 +170,6 @@ def test_what_cannot_be_asked_is_one_sentence(joint: funnel.Joint) -> None:
     ):
         given = {"weight": "weight", "classes": NUMBERS, **arguments}
         with pytest.raises(SpecError, match=message):
-            funnel.estimation.weighted.estimate_weighted(counts, protocol, **given)  # type: ignore[arg-type]
+            estimate_weighted(counts, protocol, **given)  # type: ignore[arg-type]
     with pytest.raises(DataError):
         estimate_weighted(np.zeros(9, dtype=np.int64), protocol, "weight", NUMBERS)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 import funnel
 from funnel import LDP, LIP, Guarantee, Joint
 from funnel.joint import MAX_ROWS
+from funnel.solver.request import Solution
 from tests.strategies import joints
 
 kinds = st.sampled_from([LIP, LDP])
 
 
-def check(joint: Joint, guarantee: Guarantee) -> funnel.solver.Solution:
+def check(joint: Joint, guarantee: Guarantee) -> Solution:
     solution = funnel.optimal(joint, guarantee)
     assert guarantee.holds(joint, solution.protocol)
     assert solution.gap >= 0

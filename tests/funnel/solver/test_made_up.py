@@ -15,6 +15,7 @@ from funnel.frequencies.noise import Noise
 from funnel.measures import mutual_information
 from funnel.rounding import integer_weights, marginal_weights, mix
 from funnel.solver import over_distributions
+from funnel.solver.request import Solution
 
 GAP = 1e-3
 GUARANTEES = ("ldp:1.0", "lip:0.8", "alip:0.5,1.0", "pml:0.5", "rlip:1.5,0.05")
@@ -29,7 +30,7 @@ def with_noise(joint: Joint, width: int) -> Joint:
     return Joint(counts, joint.secret, joint.inputs, Bounds(lower, counts + width, totals, 0.01))
 
 
-def optimum_of(joint: Joint, text: str, few: int) -> funnel.solver.Solution:
+def optimum_of(joint: Joint, text: str, few: int) -> Solution:
     """The optimum where more than so many inputs that noise may have made up are not told apart."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(over_distributions, "_FEW_MADE_UP", few)

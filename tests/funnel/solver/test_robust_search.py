@@ -16,6 +16,7 @@ from funnel.mechanisms import mechanism
 from funnel.solver.budget import Budget
 from funnel.solver.cuts import SetProblem
 from funnel.solver.goal import ENTROPY
+from funnel.solver.request import Solution
 from funnel.solver.robust_ascent import RobustCone, ascended, crossed, nothing_disclosed
 from funnel.solver.robust_pricing import RobustPricer
 from funnel.solver.robust_search import searchable, searched
@@ -124,7 +125,7 @@ def test_where_the_data_leave_little_open_it_begins_at_the_optimum_of_the_estima
 
 
 @pytest.fixture(scope="module")
-def by_limit() -> dict[float, funnel.solver.Solution]:
+def by_limit() -> dict[float, Solution]:
     guarantee = RLDP(1.0, set="chi2")
     return {
         limit: funnel.optimal(LARGER, guarantee, 1e-3, limit, reads_secret=True, counts="secret and inputs")
@@ -132,7 +133,7 @@ def by_limit() -> dict[float, funnel.solver.Solution]:
     }
 
 
-def test_a_larger_limit_never_finds_less(by_limit: dict[float, funnel.solver.Solution]) -> None:
+def test_a_larger_limit_never_finds_less(by_limit: dict[float, Solution]) -> None:
     found = list(by_limit.values())
     for less, more in itertools.pairwise(found):
         assert more.utility >= less.utility - 1e-6
@@ -140,7 +141,7 @@ def test_a_larger_limit_never_finds_less(by_limit: dict[float, funnel.solver.Sol
     assert found[-1].utility > 0.3
 
 
-def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float, funnel.solver.Solution]) -> None:
+def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float, Solution]) -> None:
     guarantee = RLDP(1.0, set="chi2")
     found = by_limit[3.0]
     read = LARGER.with_secret()
