@@ -251,7 +251,10 @@ def _confidence_complaints(told: PublicReport, document: ProtocolDocument, rows:
     """The confidence set follows from how many cells and records there are."""
     said = told.estimation
     kept = [place for place, column in enumerate(document.prior.columns) if column not in told.secret.columns]
-    others = {tuple(symbol[place] for place in kept) for symbol in document.prior.symbols}
+    others: dict[tuple[str, ...], float] = {}
+    for symbol, limit in zip(document.prior.symbols, prior_limits(document, rows), strict=True):
+        other = tuple(symbol[place] for place in kept)
+        others[other] = others.get(other, 0.0) + limit.high
     if said.cells != told.secret.values * len(others):
         yield "estimation.cells is not the number of secrets times that of the other published values"
     if said.records != rows:
@@ -261,8 +264,7 @@ def _confidence_complaints(told: PublicReport, document: ProtocolDocument, rows:
         yield "estimation.radius is not that of so many cells and records"
     if not said.doubtful and _is_complete(told):
         step = float(share_step(rows))
-        rarest = min((p.high for p in prior_limits(document, rows)), default=1.0)
-        if rows * rarest * min(one.prior + step / 2 for one in told.beliefs.rows) < _FEW:
+        if rows * min(others.values()) * min(one.prior + step / 2 for one in told.beliefs.rows) < _FEW:
             yield "estimation is doubtful, with so few records expected of a cell"
 
 
