@@ -42,6 +42,8 @@ _DIGITS, _RECORDS = 2, 10
 # Fewer records than these expected of a cell make the confidence set doubtful.
 _FEW = 5
 _ROUNDING = 1e-9
+# Half of the fourth place, to which the protocol tells a share of an output, and half of what four digits leave open.
+_PLACES = 1e-4
 
 
 @check("secrets", "figures exact counted", contained=True)
@@ -55,6 +57,7 @@ def check_secrets(known: AuditContext) -> Found:
         *_unchanged_complaints(told, guarantee_of(document).budget, step),
         *_lift_complaints(told, document, rows, step),
         *_many_complaints(told, step),
+        *_output_complaints(told, document),
         *_confidence_complaints(told, document, rows),
         *_level_complaints(told, document),
     )
@@ -224,6 +227,14 @@ def _many_complaints(told: PublicReport, step: float) -> Iterator[str]:
         within = one.lowest is None or one.highest is None or one.lowest - step <= one.prior <= one.highest + step
         if not within or (one.least is not None and (one.lowest or 0.0) < one.least - _ROUNDING):
             yield f"beliefs in {one.label!r} do not have its share between them"
+
+
+def _output_complaints(told: PublicReport, document: ProtocolDocument) -> Iterator[str]:
+    """Outputs drawn by the secret are those of the protocol, with their shares to four places."""
+    said = {" · ".join(entry.output): entry.probability for entry in document.posterior or ()}
+    for one in told.outputs.rows if said else ():
+        if one.label not in said or abs(said[one.label] - one.probability) > _PLACES + _ROUNDING:
+            yield f"the output {one.label!r} has another share than in protocol.json"
 
 
 def _information_complaints(

@@ -50,6 +50,14 @@ _OF_MANY = (
     ),
 )
 # Where there are so many that no table of them is told.
+_OF_READERS = (
+    "shares of outputs that a protocol draws by the secret, and errors of estimates",
+    (
+        *("outputs.*", "heat.*", "accuracy.*", "estimated.*", "beliefs.rows.#.lowest", "beliefs.rows.#.highest"),
+        *("example.lowest", "example.highest", "lifts.total", "lifts.spreads.*"),
+    ),
+)
+# Where exact shares of outputs are known to the publisher alone.
 
 
 def untold(report: Mapping[str, Any]) -> tuple[str, ...]:
@@ -66,7 +74,9 @@ def untold_places(report: Mapping[str, Any]) -> set[str]:
 
 
 def _excepted(report: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return UNTOLD if report["lifts"]["table"] is not None else (*UNTOLD, _OF_MANY)
+    many = () if report["lifts"]["table"] is not None else (_OF_MANY,)
+    reads = report["mechanism"]["reads_secret"] and report["frequencies"]["protection"] != "noise"
+    return (*UNTOLD, *many, *((_OF_READERS,) if reads else ()))
 
 
 def _is_one_of(place: str, patterns: tuple[str, ...]) -> bool:

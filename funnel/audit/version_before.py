@@ -53,17 +53,19 @@ def _report_complaints(told: PublicReport, change: Change, before: PublicReport,
         "name": (told.name, before.name),
     }
     yield from (f"change.{key} is not what that version says" for key, (one, other) in pairs.items() if one != other)
-    if told.earlier_releases < before.earlier_releases:
-        yield "earlier_releases are fewer than before that version"
     history, earlier = told.figures.history, before.figures.history
     if history is None or earlier is None:
         return
-    # A version that takes rows over is drawn with the one before.
-    if history.versions < earlier.versions + (not alike):
-        yield "figures.history.versions are not more than those of that version"
     alone = (before.figures.share, earlier.share_alone)
     if any((one.share, one.share_alone) != alone for one in told.kept if one.version == before.version):
         yield "kept tells other shares than that version"
+    # Rows that are taken over may be those of any version before.
+    if change.rows != "a fresh draw":
+        return
+    if history.versions <= earlier.versions:
+        yield "figures.history.versions are not more than those of that version"
+    if told.earlier_releases < before.earlier_releases:
+        yield "earlier_releases are fewer than before that version"
     spent, spent_before = told.frequencies.spent, before.frequencies.spent
     if spent is not None and spent_before is not None and spent < spent_before:
         yield "frequencies.spent is less than that version says"

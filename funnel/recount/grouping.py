@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from funnel.errors import DataError
 from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
-from funnel.recount.noise import scale_of
 from funnel.spec import ReleaseSpec
 
 # The category of values that have no name of their own, where the spec gives it none.
@@ -192,10 +191,13 @@ def surprise(spec: ReleaseSpec, column: str, values: Mapping[str, int], named: C
     other reasons too, so that of these only what is named is judged.
     """
     columns = learned_columns(spec)
+    # Whoever only looks whether anything has changed loads no interval arithmetic.
+    from funnel.recount import noise
+
     epsilon = share_of(spec.frequencies.epsilon, len(columns), _LEARNING)
     if column in spec.secret:
         epsilon /= 2
-    scale = scale_of(epsilon)
+    scale = noise.scale_of(epsilon)
     delta = share_of(spec.frequencies.delta, len(columns))
     alpha = math.exp(-1 / scale)
     # P(Z >= k) is alpha^k / (1 + alpha) from 1 on.

@@ -13,9 +13,10 @@ from typing import Protocol
 from flint import arb
 
 from funnel.errors import DataError, SpecError
-from funnel.recount.channel import Channel, SecretInformation, Symbols
+from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.distribution_box import count_sides, distribution_box, limits_at
+from funnel.recount.information import SecretInformation
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.memory import once
 from funnel.recount.promise import Promise, read_promise

@@ -12,8 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
-from funnel.recount.channel import Channel, PlainInformation, plain_information
+from funnel.recount.channel import Channel
 from funnel.recount.drawn_numbers import plain_variance
+from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, columns_of, entries_of

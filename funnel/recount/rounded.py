@@ -14,10 +14,11 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.balance import average_complaints, is_invariant
-from funnel.recount.channel import Channel, PlainInformation, plain_information
+from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import plain_level
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.promise import read_promise

@@ -32,7 +32,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.public.findings import public_history
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
-from funnel.rendering import page_renderer
+from funnel.rendering import figures_again, page_renderer
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.digits import leaves, too_fine
@@ -131,7 +131,7 @@ def test_one_bound_holds_for_five_versions(five: tuple[ReleaseSpec, list[dict[st
 
 
 def test_the_audit_recomputes_every_version(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
-    told = Told(render=page_renderer())
+    told = Told(render=page_renderer(), figures=figures_again())
     for one in five[1]:
         wrong = [
             check for check in recheck(ReleaseFolder(Path(one["folder"])), told) if check.state is not State.PASSED

@@ -16,6 +16,7 @@ from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import look
 from funnel.pipeline.tasks import drift, explain, follow, optimise
 from funnel.protocol import Protocol
+from funnel.register import register_of
 from funnel.release.record import History
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.fitted import FittedRows
@@ -78,8 +79,10 @@ def _fitted(spec: ReleaseSpec, folder: Path) -> dict[str, bytes]:
 
 def test_the_secret_of_a_register_is_not_rotated(tmp_path: Path) -> None:
     spec = spec_of("x.parquet", tmp_path, record_key=["id"], history=SAME)
+    register = register_of(spec)
+    assert register is not None
     with pytest.raises(SpecError, match="the release secret of the register panel cannot be rotated"):
-        look._register_secret(spec, True)
+        look._register_secret(register, spec, True)
 
 
 def test_records_of_versions_that_are_in_no_register_say_nothing_of_it(

@@ -54,6 +54,8 @@ _TAKEN = ("figures.history", "figures.explained")
 # What follows from all lifts, where only the strongest are told; and from all secrets, where the commonest are.
 _OF_LIFTS: tuple[str, ...] = ("beliefs.rows.lowest", "beliefs.rows.highest", "example.lowest", "example.highest")
 _OF_LIFTS += ("lifts.total", "lifts.spreads")
+# What takes the shares of outputs: of a protocol that reads the secret its file tells these to four places.
+_OF_OUTPUTS = (*_OF_LIFTS, "outputs", "heat", "accuracy", "estimated")
 _OF_SECRETS = (*_OF_LIFTS, "secret.values", "beliefs", "example", "strongest", "lifts", "rarity.secrets")
 
 
@@ -108,6 +110,8 @@ def _rounded(told: PublicReport, document: ProtocolDocument) -> _Known:
     left = () if few else _OF_LIFTS
     if not named or told.beliefs.total > MAX_ROWS:
         left = _OF_SECRETS
+    if document.posterior is not None:
+        left += _OF_OUTPUTS
     rarity = PublicRarity.told(laws, told.rarity.combinations)
     return _Known(laws, _told_findings(told, laws, outputs if named else ()), rarity, (*_TAKEN, *left))
 

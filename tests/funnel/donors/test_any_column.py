@@ -13,7 +13,7 @@ import pytest
 
 import funnel
 from funnel.alphabet import Alphabet
-from funnel.donors import ColumnsSolution
+from funnel.donors.wide_tables import ColumnsSolution
 from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.joint import Joint
 from funnel.recount.classes import PlainClasses

@@ -194,7 +194,7 @@ def test_a_bound_for_who_knows_nothing_is_none_for_them() -> None:
 def test_what_is_not_bounded_is_refused() -> None:
     waves = panel(0)
     with pytest.raises(SpecError, match="no bound on the posterior"):
-        published(waves, funnel.RSRLIP(BUDGET, 0.05))
+        published(waves, funnel.MutualInformation(BUDGET))
     book = funnel.History(funnel.Attribute(1.0))
     table = {"id": [1, 2, 3, 4], "ill": ["a", "b", "a", "b"], "x": ["u", "u", "v", "v"]}
     with pytest.raises((SpecError, DataError), match="publish"):

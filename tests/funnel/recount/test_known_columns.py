@@ -79,12 +79,12 @@ NOTICED = {
     ),
     "the odds of who knows everything": (
         "funnel.history.allowed",
-        "isinstance(guarantee, Attribute) and knows_all",
+        "isinstance(asked, Attribute) and knows_all",
         "False",
     ),
     "nobody knows anything": (
         "funnel.history.history_status",
-        "if not given or isinstance(guarantee, SRLIP):",
+        "if not given or isinstance(guarantee, SRLIP | RSRLIP):",
         "if not given:",
     ),
     "how common secrets are among all": (

@@ -17,8 +17,9 @@ import funnel
 from funnel.bounds import Bounds
 from funnel.guarantees import examples, names
 from funnel.joint import Joint
-from funnel.recount.channel import Channel, plain_information
+from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
+from funnel.recount.information import plain_information
 from funnel.recount.intervals import ball
 from funnel.recount.levels import plain_level
 from funnel.recount.memory import results_remembered
