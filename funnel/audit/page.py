@@ -193,7 +193,7 @@ def check_numbers(known: AuditContext) -> Found:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
     yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
-    unknown = "; ".join(untold(told.content()))
+    unknown = "; ".join(untold(told.content(), document.rounded))
     return f"those of the protocol and the data package; could not be checked from public files: {unknown}"
 
 

@@ -60,10 +60,18 @@ _OF_READERS = (
 # Where exact shares of outputs are known to the publisher alone.
 
 
-def untold(report: Mapping[str, Any]) -> tuple[str, ...]:
-    """Words for all that a report states and nothing else public tells, each once."""
+def untold(report: Mapping[str, Any], off: float | None) -> tuple[str, ...]:
+    """Words for all that a report states and nothing else public tells, each once.
+
+    ``off`` is how far probabilities of the protocol are said to be off at most.
+    """
     there = {place for place, value in leaves(report) if value is not None}
     said = [words for words, patterns in _excepted(report) if any(_is_one_of(place, patterns) for place in there)]
+    said.append("the numbers that its spec declares, such as the limits of disclosure control")
+    if report["frequencies"]["protection"] == "noise":
+        said.append("what the noise was added to")
+    if off:
+        said.append("how far the probabilities of the protocol are off")
     return tuple(dict.fromkeys(said))
 
 
