@@ -352,11 +352,11 @@ def _is_radius(said: Any, inputs: int, rows: int) -> bool:
     low, high = 1, _MOST_SECRETS
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if _radius(middle * inputs, rows, alpha) < radius else (low, middle)
-    return _radius(low * inputs, rows, alpha) == radius
+        low, high = (middle + 1, high) if rounded_radius(middle * inputs, rows, alpha) < radius else (low, middle)
+    return rounded_radius(low * inputs, rows, alpha) == radius
 
 
-def _radius(cells: int, rows: int, alpha: float) -> float:
+def rounded_radius(cells: int, rows: int, alpha: float) -> float:
     """χ² quantile of one less than so many cells over the records, to three digits, half to even."""
     exact = 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / rows if cells > 1 else 0.0
     return float(f"{exact:.2e}")

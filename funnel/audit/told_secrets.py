@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri
 
 from funnel.audit.arithmetic import (
     WHOLE,
@@ -27,6 +26,7 @@ from funnel.audit.arithmetic import (
     share_step,
 )
 from funnel.audit.check import Found, check
+from funnel.audit.package import rounded_radius
 from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
 from funnel.release.public_report import PublicReport
@@ -270,8 +270,7 @@ def _confidence_complaints(told: PublicReport, document: ProtocolDocument, rows:
         yield "estimation.cells is not the number of secrets times that of the other published values"
     if said.records != rows:
         yield "estimation.records is not the number of records"
-    radius = float(chdtri(said.cells - 1, said.alpha)) / rows if said.cells > 1 else 0.0
-    if abs(said.radius - radius) > 0.00501 * radius:
+    if said.radius != rounded_radius(said.cells, rows, said.alpha):
         yield "estimation.radius is not that of so many cells and records"
     if not said.doubtful and _is_complete(told):
         step = float(share_step(rows))

@@ -26,6 +26,10 @@ UNTOLD: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("the version before", ("change.created", "change.guarantee", "change.records", "change.rows", "change.new_data")),
     ("the version before", ("change.withdrawn.#", "kept.#.share", "kept.#.share_alone")),
+)
+"""Words for statements of ``report.json``, and their places: ``#`` is any number of a list."""
+# Of counts that nobody publishes; from noisy ones all of this is made again.
+_WITHOUT_NOISE: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "how the draws compare with the exact counts",
         ("figures.consistency.*", "figures.outside", "rarity.combinations"),
@@ -41,7 +45,7 @@ UNTOLD: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Words for statements of ``report.json``, and their places: ``#`` is any number of a list."""
+# Where there are so many lifts that no table of them is told.
 _OF_MANY = (
     "lifts that are not among the strongest",
     (
@@ -49,7 +53,7 @@ _OF_MANY = (
         *("example.lowest", "example.highest", "unchanged.observers.#.level", "unchanged.observers.#.outside"),
     ),
 )
-# Where there are so many that no table of them is told.
+# Where exact shares of outputs are known to the publisher alone.
 _OF_READERS = (
     "shares of outputs that a protocol draws by the secret, and errors of estimates",
     (
@@ -57,7 +61,6 @@ _OF_READERS = (
         *("example.lowest", "example.highest", "lifts.total", "lifts.spreads.*"),
     ),
 )
-# Where exact shares of outputs are known to the publisher alone.
 
 
 def untold(report: Mapping[str, Any], off: float | None) -> tuple[str, ...]:
@@ -82,9 +85,10 @@ def untold_places(report: Mapping[str, Any]) -> set[str]:
 
 
 def _excepted(report: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if report["frequencies"]["protection"] == "noise":
+        return UNTOLD
     many = () if report["lifts"]["table"] is not None else (_OF_MANY,)
-    reads = report["mechanism"]["reads_secret"] and report["frequencies"]["protection"] != "noise"
-    return (*UNTOLD, *many, *((_OF_READERS,) if reads else ()))
+    return (*UNTOLD, *_WITHOUT_NOISE, *many, *((_OF_READERS,) if report["mechanism"]["reads_secret"] else ()))
 
 
 def _is_one_of(place: str, patterns: tuple[str, ...]) -> bool:

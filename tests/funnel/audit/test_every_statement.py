@@ -46,6 +46,9 @@ def test_no_statement_can_be_changed_unnoticed(later: ReleaseFolder, tmp_path: P
 def test_what_is_not_told_is_named(later: ReleaseFolder) -> None:
     named = untold(json.loads(later.numbers.read_bytes()), 0.01)
     assert "how far the probabilities of the protocol are off" in named
+    noise = (later.root / "frequencies.json").exists()
+    assert ("levels over the confidence set" in named) is not noise
+    assert ("what the noise was added to" in named) is noise
     assert "what judged the release" in named
     assert "who approved it" not in named
 
