@@ -131,10 +131,10 @@ def make_case(seed: int) -> Case:
     same, units = random.random() < 0.25, random.random() < 0.1
     if same or units:
         settings["record_key"] = ["id"]
-        settings["history"] = {"people": "same"}
+        settings["history"] = {"people": "same", "budget_fraction": float(random.choice([1.0, 0.9, 0.5]))}
         if random.random() < 0.9:
-            settings["mechanism"]["name"] = str(random.choice(["optimal", "auto"]))
-            settings["guarantee"] = str(random.choice(["lip:1.0", "alip:1.3,0.7", "ldp:1.0", "pml:1.0", "perfect"]))
+            settings["mechanism"]["name"] = str(random.choice(["optimal", "auto", "invariant"]))
+            settings["guarantee"] = str(random.choice(["lip:1.0986", "alip:1.3,0.7", "ldp:1.0", "pml:1.0", "perfect"]))
     elif random.random() < 0.3:
         settings["record_key"] = ["id"]
     if units:
@@ -199,6 +199,9 @@ def _table(
     if units:
         ids = np.repeat(ids, 1 + random.binomial(2, 0.3, people))
     secret = stable.choice(levels["s"], people, p=_shares(levels["s"], stable))
+    if same and version:
+        # Some of them have another secret by now.
+        secret = np.where(random.random(people) < 0.1, random.integers(0, levels["s"], people), secret)
     if units:
         secret = secret[ids - first]
     found: dict[str, Any] = {"id": pa.array([f"p{i}" for i in ids]), "s": [_WORDS[k] for k in secret]}

@@ -2,31 +2,25 @@
 
 The exact frequencies of the secret and its lifts are known to the publisher alone. Each is told rounded, and what is
 told of them is bounded by the others: shares add up to one, lifts have a mean of one over outputs and over secrets,
-and ratios and the information about the secret are functions of lifts.
+and the rest of a report follows from them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from funnel.audit.arithmetic import (
-    WHOLE,
     Interval,
-    ShareLimits,
     guarantee_of,
-    output_limits,
     prior_limits,
-    reads_published_only,
     share_step,
 )
 from funnel.audit.check import Found, check
 from funnel.audit.package import rounded_radius
+from funnel.audit.told_lifts import PLACES, ROUNDING, lift_complaints
 from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
 from funnel.release.public_report import PublicReport
@@ -34,16 +28,10 @@ from funnel.release.public_report import PublicReport
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
 
-Floats = npt.NDArray[np.float64]
 # As documented: so many values of the secret are listed, of beliefs and of what stays unchanged.
 _LISTED, _LISTED_UNCHANGED = 50, 30
-# As documented: a lift has two digits, and is told no finer than ten of the records expected of a secret and an output.
-_DIGITS, _RECORDS = 2, 10
 # Fewer records than these expected of a cell make the confidence set doubtful.
 _FEW = 5
-_ROUNDING = 1e-9
-# Half of the fourth place, to which the protocol tells a share of an output, and half of what four digits leave open.
-_PLACES = 1e-4
 
 
 @check("secrets", "figures exact counted", contained=True)
@@ -55,7 +43,7 @@ def check_secrets(known: AuditContext) -> Found:
     complaints = (
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, guarantee_of(document).budget, step),
-        *_lift_complaints(told, document, rows, step),
+        *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
         *_output_complaints(told, document),
         *_confidence_complaints(told, document, rows),
@@ -118,7 +106,7 @@ def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Ite
         # Of each: its share and what stays of it are rounded, and the least share is told as a step.
         slack = math.fsum(step / 2 * (one.prior + one.share + step) for one in stated.secrets) + step / 2
         slack += math.fsum(step for one in stated.secrets if one.prior <= step * 1.5)
-        if abs(mean - stated.share) > slack + _ROUNDING:
+        if abs(mean - stated.share) > slack + ROUNDING:
             yield "what stays unchanged by secret has another mean than the share of all records"
     others = [column for column in told.channel.reads if column not in told.secret.columns]
     sizes = sorted({size for size in (0, 1, 2, len(others)) if size <= len(others)})
@@ -130,87 +118,6 @@ def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Ite
             yield f"observers of {observer.known} columns conclude another amount than people are outside"
         if abs(outside / step - round(outside / step)) > 1e-6:
             yield f"the share of people outside for observers of {observer.known} columns is no multiple of {step:g}"
-
-
-def _lift_limits(
-    told: PublicReport, document: ProtocolDocument, likely: Sequence[Interval], rows: int
-) -> tuple[Floats, Floats]:
-    """Least and largest exact lifts (c, b) by the table of lifts; none and any where one is not told."""
-    table = told.lifts.table
-    if table is None:
-        raise ValueError("there is a table of lifts")
-    low, high = np.zeros((len(table.secrets), len(table.rows))), np.full((len(table.secrets), len(table.rows)), np.inf)
-    for y, row in enumerate(table.rows):
-        for s, (cell, belief) in enumerate(zip(row.cells, told.beliefs.rows, strict=True)):
-            expected = rows * belief.prior * likely[y].low
-            if cell.lift is None or expected <= 0:
-                continue
-            if cell.lift == 0:
-                high[s, y] = 0.0
-                continue
-            digits = 10.0 ** (math.floor(math.log10(cell.lift)) + 1 - _DIGITS)
-            # The next of .1, .2, .5, 1, … is up to 2.5 times as much; what is less than a step is told as one.
-            width = max(digits, 2.5 * _RECORDS / expected)
-            low[s, y] = 0.0 if cell.lift <= width * (1 + _ROUNDING) else cell.lift - width / 2
-            high[s, y] = cell.lift + width / 2
-    limits = guarantee_of(document).lift_limits
-    if limits is not None and told.figures.holds:
-        # A lift is told no farther from one than its limit, and may be as far.
-        low, high = np.maximum(low, limits[0] * (1 - _ROUNDING)), np.minimum(high, limits[1] * (1 + _ROUNDING))
-    return low, high
-
-
-def _lift_complaints(told: PublicReport, document: ProtocolDocument, rows: int, step: float) -> Iterator[str]:
-    table = told.lifts.table
-    if table is None or not _is_complete(told):
-        return
-    if len(table.rows) != len(document.outputs.symbols) or any(len(r.cells) != told.beliefs.total for r in table.rows):
-        yield "the table of lifts has other secrets or outputs than there are"
-        return
-    likely = _likely(document, rows)
-    low, high = _lift_limits(told, document, likely, rows)
-    priors = np.array([one.prior for one in told.beliefs.rows])
-    least = np.where(priors <= step * 1.5, 0.0, np.maximum(0.0, priors - step / 2))
-    most = np.where(priors > 0, np.minimum(1.0, priors + step / 2), 0.0)
-    seen = np.array([one.high > 0 for one in likely])
-    for y in np.flatnonzero(seen).tolist():
-        if least @ low[:, y] > 1 + _ROUNDING or _most(most, high[:, y]) < 1 - _ROUNDING:
-            yield f"the lifts of output {y + 1} do not have a mean of one over secrets"
-        if (said := table.rows[y].ratio) is not None and not _is_ratio(said, low[:, y], high[:, y], document):
-            yield f"the ratio of output {y + 1} is not that of its lifts"
-    outputs_low, outputs_high = (np.array([getattr(one, end) for one in likely]) for end in ("low", "high"))
-    for s in np.flatnonzero(priors > 0).tolist():
-        if outputs_low @ low[s] > 1 + _ROUNDING or _most(outputs_high, high[s]) < 1 - _ROUNDING:
-            yield f"the lifts of secret {s + 1} do not have a mean of one over outputs"
-    yield from _information_complaints(told, (least, most), (outputs_low, outputs_high), (low, high))
-
-
-def _likely(document: ProtocolDocument, rows: int) -> list[Interval]:
-    """What the probability of every output may be."""
-    if not reads_published_only(document):
-        return output_limits(document, rows)
-    shares = ShareLimits.of(prior_limits(document, rows))
-    return [shares.mean((x, weight / WHOLE) for x, weight in row) for row in document.entries]
-
-
-def _most(shares: Floats, lifts: Floats) -> float:
-    """The largest sum; a lift that is not told can be anything."""
-    return math.inf if bool(np.isinf(lifts[shares > 0]).any()) else float(shares @ np.where(shares > 0, lifts, 0.0))
-
-
-def _is_ratio(said: float | str, low: Floats, high: Floats, document: ProtocolDocument) -> bool:
-    """Whether a ratio, rounded up to two digits and to a step of levels, can be that of lifts within limits."""
-    least, most = float(high.min()), float(low.max())
-    possible = Interval(
-        1.0 if least == math.inf else math.inf if least == 0 else max(1.0, most / least),
-        math.inf if low.min() == 0 else float(high.max() / low.min()),
-    )
-    value = math.inf if isinstance(said, str) else said
-    guarantee = guarantee_of(document)
-    # One of .1, .2, .5, 1, … that is at least a tenth of the budget is at most a quarter of it.
-    coarse = math.exp(guarantee.budget / 4) * 1.1 if math.isfinite(guarantee.budget) else 1.1
-    floor = possible.low if guarantee.ratio_limit is None else min(possible.low, guarantee.ratio_limit)
-    return floor * (1 - _ROUNDING) <= value <= possible.high * coarse
 
 
 def _many_complaints(told: PublicReport, step: float) -> Iterator[str]:
@@ -225,7 +132,7 @@ def _many_complaints(told: PublicReport, step: float) -> Iterator[str]:
         yield "lifts.spreads are of other secrets than there are"
     for one in beliefs:
         within = one.lowest is None or one.highest is None or one.lowest - step <= one.prior <= one.highest + step
-        if not within or (one.least is not None and (one.lowest or 0.0) < one.least - _ROUNDING):
+        if not within or (one.least is not None and (one.lowest or 0.0) < one.least - ROUNDING):
             yield f"beliefs in {one.label!r} do not have its share between them"
 
 
@@ -233,29 +140,8 @@ def _output_complaints(told: PublicReport, document: ProtocolDocument) -> Iterat
     """Outputs drawn by the secret are those of the protocol, with their shares to four places."""
     said = {" · ".join(entry.output): entry.probability for entry in document.posterior or ()}
     for one in told.outputs.rows if said else ():
-        if one.label not in said or abs(said[one.label] - one.probability) > _PLACES + _ROUNDING:
+        if one.label not in said or abs(said[one.label] - one.probability) > PLACES + ROUNDING:
             yield f"the output {one.label!r} has another share than in protocol.json"
-
-
-def _information_complaints(
-    told: PublicReport, secrets: tuple[Floats, Floats], outputs: tuple[Floats, Floats], lifts: tuple[Floats, Floats]
-) -> Iterator[str]:
-    """I(S;Y) is the mean of lift ln lift - lift + 1, which is never negative and least at one."""
-    (least, most), (low, high) = secrets, lifts
-    nearest = np.clip(1.0, low, np.where(np.isinf(high), np.maximum(low, 1.0), high))
-    floor = float(least @ _excess(nearest) @ outputs[0])
-    told_of = ~np.isinf(high)
-    extreme = np.maximum(_excess(low), _excess(np.where(told_of, high, 1.0)))
-    open_ = bool((np.outer(most, outputs[1])[~told_of] > 0).any())
-    ceiling = math.inf if open_ else float(most @ extreme @ outputs[1])
-    value = told.figures.secret_information
-    # Rounded to two digits.
-    if not floor * 0.94 - _ROUNDING <= value <= ceiling * 1.06 + _ROUNDING:
-        yield "secret_information is not that of the lifts"
-
-
-def _excess(lift: Floats) -> Floats:
-    return np.where(lift > 0, lift * np.log(np.where(lift > 0, lift, 1.0)) - lift + 1.0, 1.0)
 
 
 def _confidence_complaints(told: PublicReport, document: ProtocolDocument, rows: int) -> Iterator[str]:
@@ -284,7 +170,7 @@ def _level_complaints(told: PublicReport, document: ProtocolDocument) -> Iterato
     level = _nats(figures.level)
     if figures.level_factor is not None and level is not None and math.isfinite(level):
         factor = math.exp(level)
-        if not factor * (1 - _ROUNDING) <= figures.level_factor <= factor * 1.0101:
+        if not factor * (1 - ROUNDING) <= figures.level_factor <= factor * 1.0101:
             yield "level_factor is not e to the level"
     if figures.holds and math.isfinite(budget) and figures.rules_out:
         yield "a release that keeps a finite bound rules nothing out"
@@ -300,7 +186,7 @@ def _level_complaints(told: PublicReport, document: ProtocolDocument) -> Iterato
     if len(known) == len(ratios) > 0:
         # Ratios and levels are rounded up: to two digits, and to a step of at most a quarter of the budget.
         most, step = math.log(max(1.0, *known)), budget / 4 if math.isfinite(budget) else 0.0
-        if not most - step - math.log(1.1) - _ROUNDING <= plain <= max(budget, (most + step) * 1.1) + _ROUNDING:
+        if not most - step - math.log(1.1) - ROUNDING <= plain <= max(budget, (most + step) * 1.1) + ROUNDING:
             yield "plain_level is not that of the largest ratio"
 
 

@@ -71,8 +71,9 @@ def untold(report: Mapping[str, Any], off: float | None) -> tuple[str, ...]:
     there = {place for place, value in leaves(report) if value is not None}
     said = [words for words, patterns in _excepted(report) if any(_is_one_of(place, patterns) for place in there)]
     said.append("the numbers that its spec declares, such as the limits of disclosure control")
-    if report["frequencies"]["protection"] == "noise":
-        said.append("what the noise was added to")
+    noise = report["frequencies"]["protection"] == "noise"
+    rounded = "what shares of the secret and lifts were before they were rounded"
+    said.append("what the noise was added to" if noise else rounded)
     if off:
         said.append("how far the probabilities of the protocol are off")
     return tuple(dict.fromkeys(said))

@@ -41,6 +41,8 @@ observers who know some of the published columns besides."""
 
 # Quotients and products of a few numbers that are each known up to an error, the roundings of the test included.
 _SEVERAL = 8
+# More than budgets, products of them and margins of exponentials are off by, relatively.
+_DOUBLES = 1e-12
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,35 @@ class Allowed:
                 if self.apart is not None and lift > room * (self.apart * other + excess):
                     return False
         return True
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """What the share of a budget that is spent now allows; the rest is a reserve for what frequencies do later.
+
+    Attributes
+    ----------
+    within : Allowed
+        The smaller budget, or a hair less: what a history that is within it by itself must stay within.
+    beyond : Allowed
+        Or a hair more: nothing is asked of a history that is beyond this by itself.
+    """
+
+    within: Allowed
+    beyond: Allowed
+
+    @classmethod
+    def of(cls, guarantee: Kept, reserve: float, knows_all: bool = False) -> Reserved | None:
+        """For an observer of a guarantee; None where all of the budget may be spent, or there is none."""
+        if reserve == 1 or guarantee.is_perfect:
+            return None
+        # Budgets are rounded to doubles, which whoever checks does not do.
+        smaller = guarantee.budget * reserve
+        within, beyond = (
+            allowed_by(bound_given(guarantee.with_budget(smaller * share), knows_all))
+            for share in (1 - _DOUBLES, 1 + _DOUBLES)
+        )
+        return cls(within, beyond)
 
 
 def allowed_by(guarantee: Guarantee) -> Allowed:

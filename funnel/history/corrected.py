@@ -122,7 +122,7 @@ def _changed_by(steps: Sequence[Step], told: IntArray) -> list[Step]:
         If it is not proven that the bound holds.
     """
     first = steps[0]
-    standings = [stand(one.past, one.observed, one.guarantee) for one in steps]
+    standings = [stand(one.past, one.observed, one.guarantee, one.reserve) for one in steps]
     moved, taken = correction(told, first.joint.p_input)
     read_alone = first.guarantee.holds_for(first.joint, first.channel.weights)
     for share in _MIXED:

@@ -69,7 +69,7 @@ def fitted(predicted: Step, observed: Observed, utility: Utility = INFORMATION) 
     O(h (a m + tries c a b)) for h histories that were not predicted and m channels.
     """
     observed = replace(observed, limits=predicted.observed.limits, secrets=predicted.observed.secrets)
-    standing = stand(predicted.past, observed, predicted.guarantee)
+    standing = stand(predicted.past, observed, predicted.guarantee, predicted.reserve)
     channel = predicted.channel
     constant = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
     library, silence = _with(predicted.library, constant)

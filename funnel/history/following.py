@@ -141,7 +141,7 @@ def follow(
         if bound is None and reserve == 1 and utility is INFORMATION:
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint if whole is None else whole.joint, declared, target)
-    standing = stand(past, observed, declared)
+    standing = stand(past, observed, declared, reserve)
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
     aim: Aim = aim_for(utility, joint, target.matrix)
     # Whom W is an average over.

@@ -13,7 +13,7 @@ from funnel.guarantees.known_columns import Given, known_values
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.rsrlip import RSRLIP
 from funnel.guarantees.srlip import SRLIP
-from funnel.history.allowed import Allowed, Kept, allowed_by, bound_given, lifts_of, require_posterior
+from funnel.history.allowed import Allowed, Kept, Reserved, allowed_by, bound_given, lifts_of, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.distributions import UNIT, BoolArray, Laws, cells_of
 from funnel.history.exact_distribution import WholeNumbers, moved_on
@@ -49,6 +49,10 @@ class Standing:
         The declared bound.
     allowed : Allowed
         What it allows.
+    reserved : Reserved or None
+        What may be spent of it now, where that is not all.
+    reserves : ndarray of bool, shape (h,)
+        Which histories must stay within that: all that are not beyond it by themselves.
     secret_of : int or None
         Whose secret it is: the chapter of an earlier version, or of another row of the unit, in which the people of all
         these histories were or may come to be; None for that of the version, or the row, itself.
@@ -83,6 +87,8 @@ class Standing:
     joint: Joint
     guarantee: Kept
     allowed: Allowed
+    reserved: Reserved | None
+    reserves: BoolArray
     secret_of: int | None = None
     secret_name: str | None = None
     bounded: bool = True
@@ -134,8 +140,8 @@ class Standing:
         return self.observer.exact_law(int(self.nodes[place]), self.secret_of, self.inside)
 
 
-def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
-    """Where all histories stand before a version.
+def stand(past: Past, observed: Observed, guarantee: Guarantee, reserve: float = 1.0) -> Standing:
+    """Where all histories stand before a version, of whose budget so much may be spent now.
 
     Raises
     ------
@@ -157,7 +163,7 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee) -> Standing:
     possible = DistributionSet.of(past, observed, allowed_by(declared))
     secrets = [*_secrets_now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
     first, *others = (
-        _stand(observer, secret, given, inside, people[secret.places], observed, declared)
+        _stand(observer, secret, given, inside, people[secret.places], observed, declared, reserve)
         for observer in observers_of(past, observed)
         for secret in secrets
         for given, inside in _known(declared, secret.joint)
@@ -260,6 +266,7 @@ def _stand(
     people: IntArray,
     observed: Observed,
     guarantee: Kept,
+    reserve: float,
 ) -> Standing:
     """Where histories stand for one observer in one secret; all compare with how common secrets are.
 
@@ -277,7 +284,8 @@ def _stand(
         nodes, people, prior_of = nodes[these], people[these], prior_of[these]
         laws, share = laws.at(these), share[these]
     error = laws.error + rounding(laws)
-    moved = np.zeros(len(nodes), dtype=bool)
+    reserved = Reserved.of(guarantee, reserve, knows_all and inside is not None)
+    moved, reserves = np.zeros(len(nodes), dtype=bool), np.full(len(nodes), reserved is not None)
     for group, prior in enumerate(priors):
         here = np.flatnonzero(prior_of == group)
         if not len(here):
@@ -285,6 +293,8 @@ def _stand(
         lifts = lifts_of(laws.values[here].sum(axis=2)[:, :, None], prior)
         holds, breaks = allowed.within(lifts, error)
         moved[here] = breaks[:, 0]
+        if reserved is not None:
+            reserves[here] = ~(reserved.beyond.within(lifts, error)[1][:, 0] & laws.sound[here])
         for place in here[~(holds | breaks)[:, 0] | ~laws.sound[here]].tolist():
             alone = observer.exact_law(int(nodes[place]), secret.of, inside).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
@@ -300,6 +310,8 @@ def _stand(
         observed.joint,
         guarantee,
         allowed,
+        reserved,
+        reserves,
         secret.of,
         secret.name,
         bounded,

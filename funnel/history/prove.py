@@ -267,10 +267,15 @@ def _decide(
             fits[moved] = standing.allowed.no_worse(lifts[moved], before[moved], standing.error)
             kept = _kept(standing, library, drawn_from[here], at, unchanged)
             fits &= kept
+            leaves = np.zeros_like(inside)
+            if standing.reserved is not None:
+                stays, leaves = standing.reserved.within.within(lifts, standing.error)
+                fits &= stays | ~standing.reserves[at, None]
+                leaves &= standing.reserves[at, None]
             unsure[here] = ~fits
             good = fits.all(axis=1)
             passes[here] = unchanged | (good & sound)
-            may[here] = ~passes[here] & ~(sound & ~moved & beyond.any(axis=1)) & kept.all(axis=1)
+            may[here] = ~passes[here] & ~(sound & ((~moved[:, None] & beyond) | leaves).any(axis=1)) & kept.all(axis=1)
             # A constant row leaves everybody where they are, which has been decided.
             outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
             outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
@@ -351,6 +356,8 @@ def _exact_outputs(standing: Standing, place: int, weights: WeightArray) -> Whol
 def _passes_exactly(standing: Standing, place: int, weights: WeightArray) -> bool:
     outputs, prior = _exact_outputs(standing, place, weights), standing.priors[standing.prior_of[place]]
     decide = standing.allowed.no_worse_exactly if standing.moved[place] else standing.allowed.within_exactly
+    if standing.reserved is not None and standing.reserves[place]:
+        return decide(outputs, prior) and standing.reserved.within.within_exactly(outputs, prior)
     return decide(outputs, prior)
 
 

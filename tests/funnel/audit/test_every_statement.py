@@ -89,3 +89,28 @@ def test_only_another_snapshot_raises_the_second_number(later: ReleaseFolder) ->
     assert any("new_data" in said for said in version_before._number_complaints(patched, told.change))
     older = told.model_copy(update={"version": "0.9.0"})
     assert any("no version before" in said for said in version_before._number_complaints(older, told.change))
+
+
+def lifts(report: Any) -> list[Any]:
+    """The cells of the table of lifts that are told."""
+    table = report["lifts"]["table"]
+    return [cell for row in table["rows"] for cell in row["cells"] if cell["lift"]]
+
+
+@pytest.mark.parametrize("later", [WITHOUT_NOISE], ids=["none"], indirect=True)
+def test_a_lift_is_told_in_its_step_and_not_left_out(later: ReleaseFolder) -> None:
+    count = len(lifts(json.loads(later.numbers.read_bytes())))
+    assert count > 3
+    for place in range(count):
+        for change in (lambda lift: round(lift + 0.0005, 6), lambda _: None):
+            report = json.loads(later.numbers.read_bytes())
+            cell = lifts(report)[place]
+            cell["lift"] = change(cell["lift"])
+            assert not passes(later, report), cell
+
+
+@pytest.mark.parametrize("later", [WITHOUT_NOISE], ids=["none"], indirect=True)
+def test_what_lifts_were_before_they_were_rounded_is_named(later: ReleaseFolder) -> None:
+    assert "what shares of the secret and lifts were before they were rounded" in untold(
+        json.loads(later.numbers.read_bytes()), 0.01
+    )

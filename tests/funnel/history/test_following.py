@@ -135,13 +135,16 @@ def test_masses_do_not_depend_on_the_inputs_that_people_with_a_history_have() ->
         ]
     ),
     st.sampled_from([0.0, 1e-12, 1e-6, 0.3]),
+    st.sampled_from([1.0, 0.75, 0.5, 0.1]),
 )
 def test_any_rows_at_all_are_mended_until_they_are_proven(
-    seed: int, guarantee: PosteriorGuarantee, noise: float
+    seed: int, guarantee: PosteriorGuarantee, noise: float, reserve: float
 ) -> None:
     past, observed = second_version(seed)
     allowed, random = allowed_by(guarantee), np.random.default_rng(seed)
-    standing = stand(past, observed, guarantee)
+    # These budgets times these shares are doubles that are not above the product, which is what a reader asks.
+    smaller = allowed_by(guarantee.with_budget(guarantee.budget * reserve))
+    standing = stand(past, observed, guarantee, reserve)
     h, b = len(standing.nodes), 4
     rows = random.dirichlet(np.ones(b) * 0.3, size=(h, 3)).transpose(0, 2, 1)
     if noise < 0.3:
@@ -153,6 +156,9 @@ def test_any_rows_at_all_are_mended_until_they_are_proven(
         weights = proven.library[proven.drawn_from[place]]
         assert exact_sums(weights) == [DENOMINATOR] * 3
         assert _decided(standing, allowed, place, weights)
+        said, prior = _said(standing, place, weights)
+        if smaller.within_exactly(said.sum(axis=1, keepdims=True), prior):
+            assert smaller.within_exactly(said, prior)
         assert proven.reached[0].outside[place] == (
             standing.moved[place] and not allowed.within_exactly(*_said(standing, place, weights))
         )

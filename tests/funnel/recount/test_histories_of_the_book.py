@@ -276,7 +276,13 @@ def test_a_bound_for_one_observer_is_none_for_the_other() -> None:
 
 def test_a_reserve_that_is_used_up_is_noticed() -> None:
     old = "declared.with_budget(declared.budget * reserve * (1 - INSIDE))"
-    with patched(Patch("funnel.history.following", old, old.replace("* reserve * ", "* "))):
+    solved = Patch("funnel.history.following", old, old.replace("* reserve * ", "* "))
+    proven = Patch("funnel.history.allowed", "smaller = guarantee.budget * reserve", "smaller = guarantee.budget")
+    with patched(solved):
+        kept = all_in(published("lip:0.5", CHANGING, reserve=0.8))
+    # What programmes use up is mended where it is proven.
+    assert not any(one.used_up or one.broken for one in kept)
+    with patched(solved), patched(proven):
         found = all_in(published("lip:0.5", CHANGING, reserve=0.8))
     assert any(one.used_up for one in found)
     assert not any(one.broken for one in found)
