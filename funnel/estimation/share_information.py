@@ -129,7 +129,22 @@ class ShareInformation:
         ends = (order[upon], order[rank + row])
         linked = coo_array((np.ones(len(upon)), ends), shape=(len(open_), len(open_)))
         count, component = connected_components(linked, directed=False)
-        return tuple(tuple(int(i) for i in open_[component == one]) for one in range(count))
+        groups = [open_[component == one] for one in range(count)]
+        # What cells that are told lack, up to a limit, the sums of the others lack too.
+        most = cells - len(open_)
+
+        def is_told(group: IntArray) -> bool:
+            share = float(total[group].sum())
+            lacking = (np.sqrt(total[group])[:, np.newaxis] * unseen[group]).sum(axis=0)
+            return bool(lacking @ lacking <= _UNSEEN * max(share, most * (1 - share)))
+
+        open_sums = [group for group in groups if not is_told(group)]
+        if open_sums and not is_told(np.concatenate(open_sums)):
+            # All of them together are: they lack what those lack that are told.
+            open_sums = groups
+        told = [group for group in groups if not any(group is one for one in open_sums)]
+        together = [np.sort(np.concatenate(open_sums))] if open_sums else []
+        return tuple(tuple(group.tolist()) for group in (*told, *together))
 
     def _along(self, cell_of: IntArray, cells: int) -> FloatArray:
         """The cells (cells, k) in the directions that are told."""

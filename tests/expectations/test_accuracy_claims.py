@@ -190,6 +190,23 @@ def test_values_that_are_told_only_together_are_so_for_the_second_computation() 
     assert sums > 500
 
 
+@pytest.mark.parametrize("tilt", [1e-5, 1e-4, 1e-3, 2e-3, 3e-3, 1e-2])
+def test_what_a_sum_of_values_lacks_that_is_told_the_others_may_lack_too(tilt: float) -> None:
+    """Three values with two of another: what is told of the third is tilted into a difference within the first."""
+    contrast, within = np.array([-1, -1, -1, -1, 2, 2]) / np.sqrt(12), np.array([1, -1, 0, 0, 0, 0]) / np.sqrt(2)
+    told = np.cos(tilt) * contrast + np.sin(tilt) * within
+    channel = 0.5 + 0.2 * np.array([told, -told])
+    shares, cells = np.full(6, 1 / 6), np.repeat(np.arange(3), 2)
+    made = ShareInformation.of(channel, shares, 1000)
+    assert made is not None
+    again = Estimating(channel.T.tolist(), shares.tolist(), 1000)
+    alone = [error for error in again.errors([[0, 1], [2, 3], [4, 5]]) if error is not None]
+    groups = made.only_in_sum(cells, 3)
+    assert sorted(one for group in groups for one in group) == ([0, 1] if alone else [0, 1, 2])
+    for group in groups:
+        assert again.can_be_estimated([x for x in range(6) if cells[x] in group], len(alone))
+
+
 def test_a_part_of_what_is_told_only_together_is_not_told() -> None:
     channel = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.2, 0.8]]
     again = Estimating(channel, [0.3, 0.3, 0.4], 1000)
