@@ -1,4 +1,4 @@
-"""Outlook: what a version would keep given everything published before it, weighed before anything is drawn."""
+"""Forecast of a version: what it would keep given everything published before it, weighed before anything is drawn."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import numpy as np
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.following import follow
-from funnel.history.kept_rows import KeptRows
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.reserve import RESERVES, ReserveCost, cost_of
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
-from funnel.joint import FloatArray, Joint
-from funnel.measures.utilities import INFORMATION, Utility
-from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol
+from funnel.history.version_terms import VersionTerms
+from funnel.joint import Joint
+from funnel.progress import Progress
 from funnel.solver.budget import Budget
 
 # Shares of the budget that a first version may begin with, to have something left to say later.
@@ -56,7 +53,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
+class VersionForecast:
     """What is to be expected of the next version of a register.
 
     Attributes
@@ -98,7 +95,7 @@ class Outlook:
     rows: int = 0
 
     @property
-    def asked(self) -> ReserveCost:
+    def declared(self) -> ReserveCost:
         """Under the reserve of the spec."""
         return next(cost for cost in self.costs if cost.reserve == self.reserve)
 
@@ -113,10 +110,10 @@ class Outlook:
             "histories": self.histories,
             "mechanism": self.mechanism,
             "share_alone": self.alone,
-            "share": self.asked.kept,
-            "level": self.asked.step.level.value,
-            "moved": self.asked.moved,
-            "outside": self.asked.outside,
+            "share": self.declared.kept,
+            "level": self.declared.step.level.value,
+            "moved": self.declared.moved,
+            "outside": self.declared.outside,
             "reserve": self.reserve,
             "reserves": [
                 {
@@ -138,21 +135,13 @@ def first_people(joint: Joint) -> Observed:
     return Observed(joint, {}, np.zeros(a, dtype=np.int64), np.arange(a, dtype=np.int64), joint.counts.sum(axis=0))
 
 
-def outlook(
+def forecast_version(
     past: Past,
     observed: Observed,
-    guarantee: Guarantee,
-    target: Protocol,
-    reserve: float = 1.0,
+    terms: VersionTerms,
     reserves: Sequence[float] = RESERVES,
-    *,
-    worth: FloatArray | None = None,
-    right: bool = False,
-    utility: Utility = INFORMATION,
     time_limit: float | None = None,
-    progress: Progress = quiet,
-    kept: KeptRows | None = None,
-) -> Outlook:
+) -> VersionForecast:
     """Weigh the next version of a register; nothing is drawn.
 
     Parameters
@@ -160,19 +149,12 @@ def outlook(
     past : Past
     observed : Observed
         The people of the version; of a first one `first_people`.
-    guarantee : Guarantee
-        The declared bound.
-    target : Protocol
-        That the version would aim at.
-    reserve : float
-        That the spec asks for.
+    terms : VersionTerms
+        Those of the version that a release makes.
     reserves : sequence of float
-        To compare with it.
-    worth, right, utility, kept
-        As of `funnel.history.following.follow`, so that the forecast is of the version that a release makes.
+        To compare with the one of the terms.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
-    progress : callable
 
     Raises
     ------
@@ -183,42 +165,22 @@ def outlook(
     -----
     One step for every reserve; for a first version, where a step is quick, also one schedule for every `BEGINNINGS`.
     """
-
-    def weigh(share: float) -> Step:
-        return follow(
-            past,
-            observed,
-            guarantee,
-            "planned",
-            target=target,
-            worth=worth,
-            reserve=share,
-            # As it would be released.
-            read_alone=True,
-            right=right,
-            utility=utility,
-            progress=progress,
-            kept=kept,
-        )
-
-    found = forecast_units(past, weigh, (), guarantee, target, reserve, reserves, progress=progress)
-    return (
-        found if len(past) else replace(found, beginnings=_beginnings(observed.joint, guarantee, time_limit, progress))
+    found = forecast_units(
+        past, lambda share: replace(terms, reserve=share).decide(past, observed), (), terms, reserves
     )
+    if len(past):
+        return found
+    return replace(found, beginnings=_beginnings(observed.joint, terms.guarantee, time_limit, terms.progress))
 
 
 def forecast_units(
     past: Past,
     weigh: Callable[[float], Step],
     unit: tuple[str, ...],
-    guarantee: Guarantee,
-    target: Protocol,
-    reserve: float = 1.0,
+    terms: VersionTerms,
     reserves: Sequence[float] = UNIT_RESERVES,
-    *,
     rows: int | None = None,
-    progress: Progress = quiet,
-) -> Outlook:
+) -> VersionForecast:
     """The same of a version that somebody weighs: where people have several rows, what follows one is drawn for that.
 
     Parameters
@@ -231,23 +193,23 @@ def forecast_units(
         In the version, where the step is about other counts.
     """
     costs = []
-    for share in sorted({reserve, *reserves}, reverse=True):
-        progress(f"weighing a reserve of {share:g}", 0, None)
+    for share in sorted({terms.reserve, *reserves}, reverse=True):
+        terms.progress(f"weighing a reserve of {share:g}", 0, None)
         costs.append(cost_of(weigh(share)))
-    asked = next(cost for cost in costs if cost.reserve == reserve).step
-    return Outlook(
-        str(guarantee),
+    step = next(cost for cost in costs if cost.reserve == terms.reserve).step
+    return VersionForecast(
+        str(terms.guarantee),
         versions_in(past),
-        asked.opening.joint.n,
-        new_people(asked.opening.observed),
-        asked.histories,
-        target.mechanism,
-        asked.alone / asked.entropy if asked.entropy > 0 else 0.0,
-        reserve,
+        step.opening.joint.n,
+        new_people(step.opening.observed),
+        step.histories,
+        terms.aim.mechanism,
+        step.alone / step.entropy if step.entropy > 0 else 0.0,
+        terms.reserve,
         tuple(costs),
         (),
         unit,
-        asked.joint.n if rows is None else rows,
+        step.joint.n if rows is None else rows,
     )
 
 

@@ -86,7 +86,7 @@ def largest(keys: FloatArray | Sequence[float], most: int = MAX_ROWS) -> list[in
     return [int(i) for i in order[:most]]
 
 
-def told(value: float) -> float | None:
+def number_or_none(value: float) -> float | None:
     """A figure for a document; None where it is not told or does not exist."""
     return None if math.isnan(value) else float(value)
 
@@ -244,7 +244,7 @@ def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
             LiftTableRow(
                 output=label,
                 cells=tuple(
-                    LiftCell(lift=told(value), strength=told(used))
+                    LiftCell(lift=number_or_none(value), strength=number_or_none(used))
                     for value, used in zip(lift[:, y], strength[:, y], strict=True)
                 ),
                 ratio=None if math.isnan(ratios[y]) else float(ratios[y]),
@@ -265,7 +265,7 @@ def _strongest(content: PublicContent, strength: FloatArray, size: FloatArray) -
             output=content.protocol.outputs.labels[y],
             prior=float(content.laws.p_secret[s]),
             posterior=float(posterior[s, y]),
-            cell=LiftCell(lift=told(lift[s, y]), strength=told(strength[s, y])),
+            cell=LiftCell(lift=number_or_none(lift[s, y]), strength=number_or_none(strength[s, y])),
         )
         for s, y in places
     )
@@ -293,7 +293,7 @@ def accuracy(content: PublicContent) -> Accuracy | None:
     errors, shares = content.accuracy.errors, content.laws.p_input
     return Accuracy(
         rows=tuple(
-            Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=told(errors[x]))
+            Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=number_or_none(errors[x]))
             for x in largest(shares, MAX_FREQUENCIES)
             if shares[x] > 0
         ),
@@ -320,11 +320,11 @@ def strongest_case(content: PublicContent) -> StrongestCase | None:
         output=findings.witness_output,
         secret=findings.witness_secret,
         prior=float(laws.p_secret[s]),
-        posterior=told(posterior[s]),
+        posterior=number_or_none(posterior[s]),
         upward=findings.witness_upward,
         other=other,
         other_prior=float(laws.p_secret[t]),
-        other_posterior=told(posterior[t]),
+        other_posterior=number_or_none(posterior[t]),
         given=findings.witness_given,
     )
 
