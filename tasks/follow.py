@@ -170,8 +170,8 @@ def _terms(
         protocol,
         history.budget_fraction,
         useful,
-        counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
-        frequencies.noise is None,
+        worth=counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
+        right=frequencies.noise is None,
         progress=tell,
         kept=FittedRows.within(run.workspace),
     )
