@@ -1,4 +1,4 @@
-"""Forecast of a version: what it would keep given everything published before it, weighed before anything is drawn."""
+"""Forecast of a version: what it would keep given all published before, at several reserves; nothing is drawn."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import numpy as np
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.history.distributions import Kernel
+from funnel.history.history_status import stand
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.reserve import RESERVES, ReserveCost, cost_of
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
 from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.protocol import DENOMINATOR
 from funnel.solver.budget import Budget
 
+# What a plan shows.
+RESERVES = (1.0, 0.95, 0.9, 0.8)
+# A forecast needs no proof: how closely a lift has to keep to its bound in it.
+_CLOSE = 1e-9
 # Shares of the budget that a first version may begin with, to have something left to say later.
 BEGINNINGS = (0.9, 0.75, 0.5)
 # Reserves that are compared where people have several rows, each of which takes a step of its own.
@@ -233,3 +239,70 @@ def _beginnings(
         first, both = (kept / joint.entropy for kept in cost.kept)
         found.append(Beginning(begin, first, both, cost.one_shot[-1] / joint.entropy))
     return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class ReserveCost:
+    """A version under one reserve, and what would become of its people if the same changes came again.
+
+    Attributes
+    ----------
+    reserve : float
+    step : Step
+        The version as it would be published.
+    kept : float
+        I(X;W) as a share of H(X); 0 where H(X) is 0.
+    moved, outside : int
+        As of the step: what this version can no longer help.
+    moved_next : float or None
+        How many people to expect beyond the declared bound by frequencies alone before the next version, if people
+        change once more as they did since the version before. None where nothing is known of changes: in a first
+        version, or where its values were other ones.
+    """
+
+    reserve: float
+    step: Step
+    kept: float
+    moved: int
+    outside: int
+    moved_next: float | None
+
+
+def cost_of(step: Step) -> ReserveCost:
+    """What a version keeps under its reserve; nothing is forecast where people have several rows."""
+    kept = step.utility / step.entropy if step.entropy > 0 else 0.0
+    following = None if step.waves else moved_next(step)
+    return ReserveCost(step.reserve, step, kept, step.moved, step.outside, following)
+
+
+def moved_next(step: Step) -> float | None:
+    """How many people the frequencies alone would move beyond the bound, if they changed again as they last did.
+
+    Everybody's history after this version is weighed by its probability, ``n_h P(y|h)``; the law of changes since the
+    latest version before it, with the same values, is applied to ``P(s, x | h, y)``.
+    """
+    if not len(step.past) or not step.observed.changes:
+        return None
+    latest = max(step.observed.changes)
+    joint, changes = step.joint, step.observed.changes[latest]
+    before = step.past.chapters[latest].joint
+    if (before.secret, before.inputs) != (joint.secret, joint.inputs):
+        return None
+    standing = stand(step.past, step.observed, step.guarantee)
+    rows = step.library.astype(np.float64) / DENOMINATOR
+    again = Kernel(joint.counts.size, joint, changes)
+    stayed = np.bincount(changes.after, changes.records, joint.counts.size)
+    prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
+    seen = prior > 0
+    expected = 0.0
+    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    for law, people, channel in zip(standing.laws.values, standing.people, channels, strict=True):
+        # P(s, x, y | h), (b, c, a), and what becomes of it.
+        masses = law[None] * rows[channel][:, None, :]
+        outputs = masses.sum(axis=(1, 2))
+        masses, outputs = masses[outputs > 0], outputs[outputs > 0]
+        secrets = again.after(masses.reshape(len(masses), -1)).reshape(masses.shape).sum(axis=2)
+        lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
+        _, outside = standing.allowed.within(lifts.T[None], _CLOSE)
+        expected += float(people * outputs[outside[0]].sum() / outputs.sum())
+    return expected * step.observed.weight

@@ -254,11 +254,15 @@ def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
     )
 
 
+def furthest(size: FloatArray, outputs: int, most: int) -> list[tuple[int, int]]:
+    """The places (secret, output) whose lifts are furthest from 1, of those that are known, by their size (c b,)."""
+    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:most]]
+    return [divmod(i, outputs) for i in order if not np.isnan(size[i])]
+
+
 def _strongest(content: PublicContent, strength: FloatArray, size: FloatArray) -> tuple[StrongLift, ...]:
     """The (secret, output) whose lifts are furthest from 1, of all whose secret and output occur."""
     posterior, lift = posterior_of_secret(content), content.findings.lift
-    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_ROWS]]
-    places = [divmod(i, posterior.shape[1]) for i in order if not np.isnan(size[i])]
     return tuple(
         StrongLift(
             secret=content.laws.secret.labels[s],
@@ -267,7 +271,7 @@ def _strongest(content: PublicContent, strength: FloatArray, size: FloatArray) -
             posterior=float(posterior[s, y]),
             cell=LiftCell(lift=number_or_none(lift[s, y]), strength=number_or_none(strength[s, y])),
         )
-        for s, y in places
+        for s, y in furthest(size, posterior.shape[1], MAX_ROWS)
     )
 
 
