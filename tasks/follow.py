@@ -87,22 +87,13 @@ def follow(
     LedgerError
         If a file of the register is gone or was changed.
     """
-    spec, snapshot, register, earlier = run.spec, run.snapshot, run.register, run.earlier
-    counted, frequencies = run.estimated.joint, protected.frequencies
-    if register is None:
-        record = None if spec.history is None else History(people=spec.history.people)
-        drift = None
-        if spec.history is not None and isinstance(decision, Draw):
-            drift = reported(spec, drift_of_others(earlier, counted), public_drift(earlier, frequencies))
-        return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
-    if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
-        if decision.rows_of.folder is None:
-            raise ValueError("rows that are gone are not taken over")
-        return Followed(DrawnFrom.taken_over(decision.rows_of.folder, snapshot, known))
+    if (known := _not_followed(run, decision, protected, protocol)) is not None:
+        return known
+    spec, snapshot, frequencies, (register, _) = run.spec, run.snapshot, protected.frequencies, _registered(run)
     key = run.record_key
-    if key is None or snapshot.key_kinds is None or spec.history is None:
+    if key is None or snapshot.key_kinds is None:
         raise ValueError("people who are followed have record keys")
-    if protocol.inputs.columns != counted.inputs.columns:
+    if protocol.inputs.columns != run.estimated.joint.inputs.columns:
         raise ValueError("a protocol that is followed reads the published columns alone")
     work = run.workspace / FOLDER
     terms = _terms(run, decision, frequencies, protocol, useful)
@@ -144,6 +135,23 @@ def follow(
         steps_off(public.weights, found.channel.weights),
     )
     return Followed(drawn, decided.drift, found, people, decided.units, decided.forecast, decided.protected)
+
+
+def _not_followed(run: Run, decision: Draw | TakeOver, protected: Protected, protocol: Protocol) -> Followed | None:
+    """What is drawn where versions are about other people, or taken over with its entry; None elsewhere."""
+    spec, snapshot, earlier = run.spec, run.snapshot, run.earlier
+    if run.register is None:
+        record = None if spec.history is None else History(people=spec.history.people)
+        drift = None
+        if spec.history is not None and isinstance(decision, Draw):
+            exact = drift_of_others(earlier, run.estimated.joint)
+            drift = reported(spec, exact, public_drift(earlier, protected.frequencies))
+        return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
+    if isinstance(decision, Draw) or (known := in_register(decision)) is None:
+        return None
+    if decision.rows_of.folder is None:
+        raise ValueError("rows that are gone are not taken over")
+    return Followed(DrawnFrom.taken_over(decision.rows_of.folder, snapshot, known))
 
 
 @dataclass(frozen=True, eq=False)

@@ -205,14 +205,8 @@ class History:
         joint = Joint.from_table(rows, secret, inputs)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
-        # A person is a unit with one row.
-        every = np.arange(rows.num_rows)
-        of_units = UnitRows(every, np.ones_like(every))
+        of_units = self._rows_by_unit(rows, None if unit is None else whose, key, secret_bytes)
         if unit is not None:
-            if MOVER_STAYER in (self.observers or ()):
-                raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
-            row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
-            of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
             if isinstance(self.guarantee, RobustRatio):
                 refused = f"{self.guarantee} is kept for one of a unit: choose {self.guarantee.nominal}"
@@ -251,6 +245,18 @@ class History:
         self.past, self.steps, self._columns = waves.past, (*self.steps, step), (whose, secret)
         self._people = people.published(numbers, cells[last], waves.after[last], have_changed, new)
         return step
+
+    def _rows_by_unit(
+        self, rows: pa.Table, unit: tuple[str, ...] | None, key: tuple[str, ...], secret_bytes: bytes | None
+    ) -> UnitRows:
+        """The rows of every unit in an order; a person is a unit with one row."""
+        if unit is None:
+            every = np.arange(rows.num_rows)
+            return UnitRows(every, np.ones_like(every))
+        if MOVER_STAYER in (self.observers or ()):
+            raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
+        row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
+        return UnitRows.ordered(_units(rows, unit), _row_order(rows, row_key))
 
     def _one_row_each(
         self, asked: UnitVersion, changes: Mapping[int, Changes], by_class: Mapping[int, Changes], draw: Draw
