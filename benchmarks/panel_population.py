@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.guarantees import parse_guarantee
-from funnel.history.book import History
+from funnel.history.panel import History
 from funnel.history.possible_rows import share_that_is_open
 from tests.waves import WAVES, wave
 

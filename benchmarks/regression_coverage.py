@@ -22,9 +22,8 @@ from benchmarks.rows import Row, save_as_they_come, table
 from funnel import LIP, Alphabet, Attribute, Joint, Protocol, fit
 from funnel.errors import FunnelError
 from funnel.estimation.linear import Aimed
-from funnel.estimation.linear_source import LinearSource
 from funnel.estimation.plain_counts import PlainCounts
-from funnel.estimation.regression import Family, regress
+from funnel.estimation.regression import Family, LinearSource, regress
 from funnel.joint import FloatArray, IntArray
 
 SAMPLE = Path(__file__).parents[1] / "data" / "adult.parquet"

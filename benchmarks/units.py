@@ -29,6 +29,7 @@ from funnel import LIP, Joint
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves, wave_name
 from funnel.sampling.codes import input_codes
 
@@ -155,7 +156,7 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     _, units = np.unique(case.table.column(case.unit).to_numpy(), return_inverse=True)
     rows = UnitRows.ordered(units, random.random(len(units)))
     begun = time.perf_counter()
-    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), case.guarantee, "v")
+    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), VersionTerms(case.guarantee, "v"))
     waves = follow_waves(asked, CountedUnits({}, read_alone=True), _draw(random, xs))
     took = time.perf_counter() - begun
     alone = waves.step.target

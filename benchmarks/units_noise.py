@@ -28,6 +28,7 @@ from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.following import inner_bound
 from funnel.history.past import Past
 from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import UnitVersion, follow_waves
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol
@@ -52,7 +53,8 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     target = optimal(law, inner_bound(case.guarantee, 1.0), time_limit=30).protocol
     who = attending(Past(), Expected.nobody(), {}, float(law.n))
     expected = ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
-    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), case.guarantee, "v", target)
+    terms = VersionTerms(case.guarantee, "v", target)
+    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), terms)
     waves = follow_waves(asked, expected, _draw(random, xs))
     took = time.process_time() - begun
     assert waves.fitted is not None

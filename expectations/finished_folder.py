@@ -31,12 +31,11 @@ from funnel.recount.register_files import Entry
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount, recount, source_columns
-from funnel.release.documents import DrawsDocument, ProtocolDocument, drawn_pairs
+from funnel.release.documents import DrawsDocument, ProtocolDocument, WordsDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
-from funnel.release.words_document import WordsDocument
 from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
 from funnel.word_statistics import WordStatistics

@@ -40,7 +40,7 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
     from funnel.pipeline.flows.look import release_secret
     from funnel.pipeline.flows.register_of_run import open_people
     from funnel.pipeline.ledger.account import accounting
-    from funnel.pipeline.tasks.secret_blocks import read_secret_block
+    from funnel.pipeline.tasks.secret_blocks import record_key_of
     from funnel.pipeline.tasks.step import plain_errors, tell
     from funnel.register.forget import digests_of
     from funnel.register.forget import forget as erase
@@ -54,12 +54,12 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
             open_people(spec, series) as register,
         ):
             secret = release_secret(spec, series, False)
-            if register is None or secret is None or spec.record_key is None:
+            key = record_key_of(spec, secret)
+            if register is None or key is None:
                 raise SpecError(
                     'nobody is known in this series: its spec does not say [history] people = "same", so that nothing '
                     "is kept of anybody"
                 )
-            key = secret.record_key(spec.record_key, read_secret_block)
             found = erase(register, digests_of(people, register, key), entirely=entirely)
             if found.people:
                 account.forgotten(found.people, found.head_sha256)

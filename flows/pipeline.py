@@ -57,6 +57,7 @@ from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
+from funnel.report.content import ReportContent
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source.columns import resolved_columns
 from funnel.source.fitting import misfits
@@ -314,42 +315,20 @@ def _release(
     published = late = None
     people = look_up(run, decision)
     protected = protect_changes(run, decision, protected, people)
-    frequencies, protection = protected.frequencies, protected.protection
     followed = follow(run, decision, protected, optimised.protocol, people, prepared.useful)
-    if followed.protected is not None:
-        protected = followed.protected
-        frequencies, protection = protected.frequencies, protected.protection
-    drawn = followed.drawn
+    protected = protected if followed.protected is None else followed.protected
+    drawn, estimated = followed.drawn, run.estimated
     with series.incoming() as folder:
         rows = sanitise(run, decision, drawn, folder)
         settled = snapshot.read_codings().settled(spec)
-        estimated = run.estimated
         findings, audited = audit(
-            settled, estimated.joint, frequencies, followed, rows, folder, snapshot, estimated.composition
+            settled, estimated.joint, protected.frequencies, followed, rows, folder, snapshot, estimated.composition
         )
         created = datetime.now(UTC).isoformat(timespec="seconds")
         draft = Draft(decision, created, folder, protected, optimised, people, followed, rows, findings, audited)
         content = describe(run, draft)
-        sizes = {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size}
         # Before anything is published: what cannot be told is not found out afterwards.
-        told = {
-            "guarantee": audited.law.guarantee,
-            "level": audited.law.level,
-            "utility": audited.law.utility,
-            "share": audited.law.share,
-            **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
-            **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
-            "mechanism": optimised.protocol.mechanism,
-            "bytes": sizes,
-            "probabilities": len(drawn.channel.sparse.values),
-            "certificate": certificate_of(content.certified, optimised.protocol.mechanism, audited),
-            "rows": audited.rows,
-            # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
-            "dropped": protection.kind.exact(snapshot.dropped),
-            "outside": audited.outside,
-            "frequencies": protection.model_dump(),
-            "history": history_summary(findings),
-        }
+        told = _answer(run, draft, content)
         # From here on no public file is touched: what is judged is what is published.
         entry = entry_of(run, draft)
         with pending(run.register, entry, keep=not holding):
@@ -365,6 +344,30 @@ def _release(
     if published is None:
         return told, None, late
     return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late
+
+
+def _answer(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:
+    """What a run says of the version that it made."""
+    audited, folder, protection = draft.audited, draft.folder, draft.protected.protection
+    law, mechanism = audited.law, draft.optimised.protocol.mechanism
+    return {
+        "guarantee": law.guarantee,
+        "level": law.level,
+        "utility": law.utility,
+        "share": law.share,
+        **({} if law.explained is None else {"explained": law.explained.share}),
+        **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
+        "mechanism": mechanism,
+        "bytes": {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size},
+        "probabilities": len(draft.followed.drawn.channel.sparse.values),
+        "certificate": certificate_of(content.certified, mechanism, audited),
+        "rows": audited.rows,
+        # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
+        "dropped": protection.kind.exact(run.snapshot.dropped),
+        "outside": audited.outside,
+        "frequencies": protection.model_dump(),
+        "history": history_summary(draft.findings),
+    }
 
 
 def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:

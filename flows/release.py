@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_held, describe_run
-from funnel.pipeline.flows.pipeline import run_approved, run_release
+from funnel.pipeline.flows.pipeline import Done, run_approved, run_release
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.approval import Approval, version_to_approve
@@ -48,16 +48,11 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
         With one clear sentence; nothing is then published and what was published before is untouched. An artifact
         says what to do.
     """
-    known = {"name": "release", "title": f"release of {Path(spec).name}"}
-    with explained(known):
+    with explained(known := {"name": "release", "title": f"release of {Path(spec).name}"}):
         described = _load(spec, text)
         known.update(name=described.name, title=described.title)
         told, done = run_release(described, again, rotate_secret)
-    if done is not None:
-        describe_run(described, done.published, done.channel, done.public)
-    if told["status"] == "held":
-        describe_held(described, told)
-    return ended(told)
+    return _ended(described, told, done)
 
 
 @flow(name="approve", log_prints=False, persist_result=False, validate_parameters=True)
@@ -87,13 +82,19 @@ def approve(spec: str, by: str, note: str | None = None, version: str | None = N
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    known = {"name": "approve", "title": f"approval of {Path(spec).name}"}
-    with explained(known):
+    with explained(known := {"name": "approve", "title": f"approval of {Path(spec).name}"}):
         described, approval, asked = _read(spec, by, note, version, text)
         known.update(name=described.name, title=described.title)
         told, done = run_approved(described, approval, asked)
+    return _ended(described, told, done)
+
+
+def _ended(spec: ReleaseSpec, told: dict[str, Any], done: Done | None) -> Any:
+    """The state of a run, with what it leaves in the orchestrator's interface."""
     if done is not None:
-        describe_run(described, done.published, done.channel, done.public)
+        describe_run(spec, done.published, done.channel, done.public)
+    if told["status"] == "held":
+        describe_held(spec, told)
     return ended(told)
 
 

@@ -12,7 +12,7 @@ _MODULES = {
     "estimation.estimating": ("estimate",),
     "frequencies.library": ("protect",),
     "guarantees": ("ALIP", "LDP", "LIP", "PML", "RLIP", "SRLIP", "Attribute", "parse_guarantee"),
-    "history.book": ("History",),
+    "history.panel": ("History",),
     "joint": ("Joint",),
     "mechanisms": ("fit",),
     "planning": ("plan",),

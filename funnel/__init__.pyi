@@ -35,7 +35,7 @@ from funnel.guarantees import PerfectPrivacy as PerfectPrivacy
 from funnel.guarantees import RAttribute as RAttribute
 from funnel.guarantees import Several as Several
 from funnel.guarantees import Witness as Witness
-from funnel.history.book import History
+from funnel.history.panel import History
 from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.planning import plan

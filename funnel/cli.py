@@ -61,7 +61,7 @@ def init_command(
     """
     from funnel.drafting.asking import ask
     from funnel.drafting.choice import Answers
-    from funnel.drafting.command import draft_file
+    from funnel.drafting.command import GivenSource, draft_file
     from funnel.drafting.look import Look
     from funnel.drafting.roles import Roles
 
@@ -87,9 +87,8 @@ def init_command(
             with console.paused():
                 return ask(look, roles)
 
-        said = draft_file(
-            source, table, query, output, force, console.progress, kind, answers, asking if terminal else None
-        )
+        named = GivenSource(source, table, query, kind)
+        said = draft_file(named, output, force, console.progress, answers, asking if terminal else None)
     if as_json:
         click.echo(json_line(said))
         return

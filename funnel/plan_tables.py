@@ -12,7 +12,7 @@ from rich.text import Text
 from funnel.wording import printable
 
 if TYPE_CHECKING:
-    from funnel.history.version_forecast import Outlook
+    from funnel.history.version_forecast import VersionForecast
     from funnel.planning import PlanRow
     from funnel.preview.spec_plan import SpecPlan
 
@@ -66,7 +66,7 @@ def _things(number: int, one: str, more: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
-def _reserve_table(found: Outlook) -> Table:
+def _reserve_table(found: VersionForecast) -> Table:
     """What each reserve keeps, and how many people would be outside the bound now and by the next version."""
     table = Table(box=None, pad_edge=False)
     later = found.versions > 0
@@ -80,7 +80,7 @@ def _reserve_table(found: Outlook) -> Table:
     return table
 
 
-def _beginning_table(found: Outlook) -> Table:
+def _beginning_table(found: VersionForecast) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("first version at", "it keeps", "with a second", "all at once", "lost"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -162,9 +162,9 @@ def _costs(plan: SpecPlan) -> Iterator[str]:
         yield from (NO_COST,) if bound.noise is None else bound.noise.lines()
 
 
-def _forecast(found: Outlook, several: bool) -> Iterator[str | Table]:
+def _forecast(found: VersionForecast, several: bool) -> Iterator[str | Table]:
     """What can be kept given everything published before, and what reserves and a smaller beginning cost."""
-    asked = found.asked
+    asked = found.declared
     of = f" ({found.guarantee})" if several else ""
     people = "units" if found.unit else "people"
     if found.unit:

@@ -19,14 +19,13 @@ from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
 from funnel.settings.agreement import ROBUST_OVER_VERSIONS, conflicts, together, why_not_by_class
 from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, DisclosureSettings
-from funnel.settings.fields import Columns, Line, Texts
+from funnel.settings.fields import Columns, Line, Section, Texts
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
 from funnel.settings.numbers import NumberSettings
 from funnel.settings.protection_settings import Categories, FrequencySettings
 from funnel.settings.publication import ApprovalSettings, LedgerSettings, MetadataSettings, OutputSettings, secret_place
 from funnel.settings.recode import OTHER, Recode
-from funnel.settings.section import Section
 from funnel.settings.source import SourceSettings
 from funnel.settings.version_settings import HistorySettings, folder_name
 from funnel.settings.work import EngineSettings, LimitSettings

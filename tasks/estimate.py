@@ -10,7 +10,7 @@ from funnel.donors.composition import Composition
 from funnel.frequencies.selection import Share
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import Joint
-from funnel.pipeline.tasks.secret_blocks import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import record_key_of
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache
@@ -97,9 +97,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         cache.forget_others(key)
     by_class = is_wide(spec, joint, codings)
     joint = over_values(spec, joint, codings)
-    of_record = (
-        None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_secret_block)
-    )
+    of_record = record_key_of(spec, secret)
     units = None
     if spec.follows_units and spec.frequencies.kind.is_noisy:
         if of_record is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +12,14 @@ import numpy as np
 
 from funnel.errors import ReleaseRefused
 from funnel.frequencies.public_counts import Frequencies
-from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.guarantees import parse_guarantee
 from funnel.history.corrected import corrected, means
 from funnel.history.distributions import distributions_before
-from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
+from funnel.history.drift import Drift
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.following import follow as follow_people
-from funnel.history.observed import Observed
-from funnel.history.step import Step
+from funnel.history.step import HISTORY_COLUMN, Step, drawing_protocol
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import Waves
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
@@ -88,30 +87,20 @@ def follow(
     LedgerError
         If a file of the register is gone or was changed.
     """
-    spec, snapshot, register, earlier = run.spec, run.snapshot, run.register, run.earlier
-    counted, frequencies = run.estimated.joint, protected.frequencies
-    if register is None:
-        record = None if spec.history is None else History(people=spec.history.people)
-        drift = None
-        if spec.history is not None and isinstance(decision, Draw):
-            drift = reported(spec, drift_of_others(earlier, counted), public_drift(earlier, frequencies))
-        return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
-    if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
-        if decision.rows_of.folder is None:
-            raise ValueError("rows that are gone are not taken over")
-        return Followed(DrawnFrom.taken_over(decision.rows_of.folder, snapshot, known))
+    if (known := _not_followed(run, decision, protected, protocol)) is not None:
+        return known
+    spec, snapshot, frequencies, (register, _) = run.spec, run.snapshot, protected.frequencies, _registered(run)
     key = run.record_key
-    if key is None or snapshot.key_kinds is None or spec.history is None:
+    if key is None or snapshot.key_kinds is None:
         raise ValueError("people who are followed have record keys")
-    if protocol.inputs.columns != counted.inputs.columns:
+    if protocol.inputs.columns != run.estimated.joint.inputs.columns:
         raise ValueError("a protocol that is followed reads the published columns alone")
     work = run.workspace / FOLDER
-    bound = parse_guarantee(spec.guarantee.canonical)
-    name = f"{spec.name}/{decision.version}"
+    terms = _terms(run, decision, frequencies, protocol, useful)
     if isinstance(people, Units):
-        decided = _decided_for_units(run, protected, protocol, useful, people, bound, name, key)
+        decided = _decided_for_units(run, protected, terms, people, key)
     elif isinstance(people, People):
-        decided = _decided_for_people(run, protected, protocol, useful, people, bound, name)
+        decided = _decided_for_people(run, protected, terms, people)
     else:
         raise ValueError("those who are followed were looked up")
     found, people, expected = decided.step, decided.people, decided.expected
@@ -148,6 +137,23 @@ def follow(
     return Followed(drawn, decided.drift, found, people, decided.units, decided.forecast, decided.protected)
 
 
+def _not_followed(run: Run, decision: Draw | TakeOver, protected: Protected, protocol: Protocol) -> Followed | None:
+    """What is drawn where versions are about other people, or taken over with its entry; None elsewhere."""
+    spec, snapshot, earlier = run.spec, run.snapshot, run.earlier
+    if run.register is None:
+        record = None if spec.history is None else History(people=spec.history.people)
+        drift = None
+        if spec.history is not None and isinstance(decision, Draw):
+            exact = drift_of_others(earlier, run.estimated.joint)
+            drift = reported(spec, exact, public_drift(earlier, protected.frequencies))
+        return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
+    if isinstance(decision, Draw) or (known := in_register(decision)) is None:
+        return None
+    if decision.rows_of.folder is None:
+        raise ValueError("rows that are gone are not taken over")
+    return Followed(DrawnFrom.taken_over(decision.rows_of.folder, snapshot, known))
+
+
 @dataclass(frozen=True, eq=False)
 class _Decided:
     """What is drawn of everybody, before any file is made of it; see `Followed`."""
@@ -161,83 +167,54 @@ class _Decided:
     protected: Protected | None = None
 
 
-def _decided_for_units(
-    run: Run,
-    protected: Protected,
-    protocol: Protocol,
-    useful: Utility,
-    units: Units,
-    bound: Guarantee,
-    name: str,
-    key: RecordKey,
-) -> _Decided:
-    """For people with several rows."""
-    spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
-    between_public = public_drift(run.earlier, frequencies)
-    exact = None if frequencies.noise is not None else drift_of_units(spec, register, units.first)
-    drift = reported(spec, exact or between_public, between_public)
-    waves = follow_units(
-        register,
-        units,
-        bound,
-        name,
-        key,
-        target=protocol,
-        reserve=history.budget_fraction,
-        secrets=spec.bounded_secrets,
-        utility=useful,
-        expected=expected_units(register, frequencies, spec.bounded_secrets, spec.is_robust_over_versions),
+def _terms(
+    run: Run, decision: Draw | TakeOver, frequencies: Frequencies, protocol: Protocol, useful: Utility
+) -> VersionTerms:
+    """What is asked of the version, whoever its people are."""
+    spec, (_, history) = run.spec, _registered(run)
+    return VersionTerms(
+        parse_guarantee(spec.guarantee.canonical),
+        f"{spec.name}/{decision.version}",
+        protocol,
+        history.budget_fraction,
+        useful,
+        worth=counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
+        right=frequencies.noise is None,
         progress=tell,
         kept=FittedRows.within(run.workspace),
     )
+
+
+def _drift(run: Run, frequencies: Frequencies, exact: Callable[[], Drift | None]) -> dict[str, Any] | None:
+    """Of exact counts where the register keeps such; noisy ones are compared with noisy ones."""
+    public = public_drift(run.earlier, frequencies)
+    return reported(run.spec, (None if frequencies.noise is not None else exact()) or public, public)
+
+
+def _decided_for_units(run: Run, protected: Protected, terms: VersionTerms, units: Units, key: RecordKey) -> _Decided:
+    """For people with several rows."""
+    spec, frequencies, (register, _) = run.spec, protected.frequencies, _registered(run)
+    drift = _drift(run, frequencies, lambda: drift_of_units(spec, register, units.first))
+    expected = expected_units(register, frequencies, spec.bounded_secrets, spec.is_robust_over_versions)
+    waves = follow_units(register, units, terms, key, spec.bounded_secrets, expected)
     people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
     return _Decided(waves.step, people, drift, waves.fitted, (units, waves))
 
 
-def _decided_for_people(
-    run: Run,
-    protected: Protected,
-    protocol: Protocol,
-    useful: Utility,
-    people: People,
-    bound: Guarantee,
-    name: str,
-) -> _Decided:
+def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, people: People) -> _Decided:
     """For people with one row each."""
     spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
-    between_public = public_drift(run.earlier, frequencies)
-    # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
     changes, secrets = people.observed.changes, spec.bounded_secrets
-    exact = None if frequencies.noise is not None else drift_of_same(spec, register, run.estimated.joint, changes)
-    drift = reported(spec, exact or between_public, between_public)
+    drift = _drift(run, frequencies, lambda: drift_of_same(spec, register, run.estimated.joint, changes))
     tell("following histories")
-    kept = FittedRows.within(run.workspace)
-
-    def decided(observed: Observed) -> Step:
-        return follow_people(
-            register.past,
-            observed,
-            bound,
-            name,
-            target=protocol,
-            worth=counted_worth(frequencies.joint, spec.mechanism.weights) if protocol.is_invariant else None,
-            reserve=history.budget_fraction,
-            # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
-            read_alone=True,
-            right=frequencies.noise is None,
-            utility=useful,
-            progress=tell,
-            kept=kept,
-        )
-
     if frequencies.noise is None:
         asked = replace(people.observed, observers=register.observers(history.observers), secrets=secrets)
-        return _Decided(decided(asked), people, drift)
+        return _Decided(terms.decide(register.past, asked), people, drift)
     who, expected_now = predicted_people(register, frequencies, secrets, robust=spec.is_robust_over_versions)
     real = people.observed.known_by(frequencies.joint, expected_now.changes)
-    expected = fitted(decided(expected_now), real, useful)
+    expected = fitted(terms.decide(register.past, expected_now), real, terms.utility)
     put_right = None
-    if protocol.is_invariant and register.entries:
+    if terms.aim.is_invariant and register.entries:
         put_right = protect_means(run, protected, means(expected.step))
         told = put_right.frequencies.means
         if told is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.pipeline.tasks.secret_blocks import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import record_key_of
 from funnel.pipeline.tasks.step import step, tell
 from funnel.readers.formats import Source
 from funnel.release.learned import learned_codings
@@ -26,7 +26,7 @@ def ingest(spec: ReleaseSpec, workspace: Path, secret: ReleaseSecret | None = No
     secret : ReleaseSecret, optional
         Needed if the spec has a record key.
     """
-    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_secret_block)
+    key = record_key_of(spec, secret)
 
     def codings(source: Source, digest: str) -> Codings:
         return learned_codings(spec, source, digest, workspace, tell, key)

@@ -92,7 +92,7 @@ def publish(run: Run, draft: Draft, verdict: Verdict, entry: Prepared | None = N
     run.account.publishing(folder)
     series.publish(folder, version, verdict, tell, files[folder.signature.name])
     if entry is not None and run.register is not None:
-        run.register.settle(entry)
+        run.register.commit(entry)
     there = series.folder(version)
     return Published(str(version), *series.shown(version), str(there.internal), signer_of(there))
 

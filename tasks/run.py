@@ -15,7 +15,7 @@ from funnel.joint import FloatArray, IntArray
 from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.optimise import Optimised
-from funnel.pipeline.tasks.secret_blocks import read_secret_block
+from funnel.pipeline.tasks.secret_blocks import record_key_of
 from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.units import Units
@@ -85,9 +85,7 @@ class Run:
     @property
     def record_key(self) -> RecordKey | None:
         """What random bits of records are made with, read anew, where records have keys."""
-        if self.secret is None or self.spec.record_key is None:
-            return None
-        return self.secret.record_key(self.spec.record_key, read_secret_block)
+        return record_key_of(self.spec, self.secret)
 
 
 @dataclass(frozen=True, eq=False)

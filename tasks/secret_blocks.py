@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from funnel.errors import SpecError
-from funnel.release.secret import read_secret
+from funnel.release.secret import ReleaseSecret, read_secret
+from funnel.sampling.keyed import RecordKey
+from funnel.spec import ReleaseSpec
 
 
 def read_secret_block(place: str) -> str:
@@ -18,6 +20,13 @@ def read_secret_block(place: str) -> str:
     """
     kind, _, name = place.partition(":")
     return _read_block(name) if kind == "prefect" else read_secret(place)
+
+
+def record_key_of(spec: ReleaseSpec, secret: ReleaseSecret | None) -> RecordKey | None:
+    """What random bits of records are made with, read anew; None where records have no keys."""
+    if secret is None or spec.record_key is None:
+        return None
+    return secret.record_key(spec.record_key, read_secret_block)
 
 
 def _read_block(name: str) -> str:

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
 from funnel.guarantees import LIP
-from funnel.history.drawing import drawing_protocol
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.reached import ForObserver
-from funnel.history.step import Step
+from funnel.history.step import Step, drawing_protocol
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.register.following import drawn_people, follow_snapshot
@@ -177,5 +176,5 @@ def publish(
     """Publish a wave: its entry, and the table of `draw`."""
     drawn, table = draw(register, wave, seed, version, folder, series, bucket_rows)
     prepared = prepare(register, drawn, version, series)
-    register.settle(prepared)
+    register.commit(prepared)
     return prepared, table

@@ -13,16 +13,15 @@ from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.estimating import estimate
 from funnel.estimation.fit import Method
-from funnel.estimation.linear_source import LinearSource
 from funnel.estimation.means import QUARTILES, estimate_numbers, plain_numbers
 from funnel.estimation.number_categories import StandFor
 from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_shares import plain_shares
+from funnel.estimation.regression import LinearSource
 from funnel.estimation.share_estimate import Estimate
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
-from funnel.release.count_noise import input_of_counts
-from funnel.release.counted_as_usual import counted_as_usual
+from funnel.release.counted_as_usual import counted_as_usual, input_of_counts
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder

@@ -13,7 +13,7 @@ from funnel.analysis.estimated import RARE, noisy_shares, published_limits, publ
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
-from funnel.release.count_noise import count_noise
+from funnel.release.counted_as_usual import count_noise
 from funnel.release.layout import ReleaseFolder
 
 

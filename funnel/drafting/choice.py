@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
-from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within
+from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
 from funnel.drafting.look import Column, Look
 from funnel.drafting.people import RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
-from funnel.drafting.value_notes import value_notes
 from funnel.errors import SpecError
 from funnel.settings.recode import OTHER
 from funnel.wording import did_you_mean, listed

@@ -13,7 +13,7 @@ from funnel.drafting.spellings import every_spelling, written_groups
 from funnel.readers.days import forms_of, written_day
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
-from funnel.source.suggestion import round_edges
+from funnel.source.learning import round_edges
 from funnel.wording import printable
 
 MISSING: str = SourceSettings.model_fields["missing_label"].default

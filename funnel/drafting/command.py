@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -27,14 +27,53 @@ from funnel.wording import listed
 _FEW, _COLUMNS = 2_000, 3
 
 
+@dataclass(frozen=True)
+class GivenSource:
+    """A source as a person names it.
+
+    Parameters
+    ----------
+    path : str
+        As ``path`` in ``[source]``; a relative path starts at the working folder.
+    table, query : str, optional
+        Of a database.
+    kind : str, optional
+        The format, where the name of the source does not tell.
+    """
+
+    path: str
+    table: str | None = None
+    query: str | None = None
+    kind: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What a spec of it is named after."""
+        return (self.table or "query").split(".")[-1] if names_database(self.path) else file_name(self.path)
+
+    def settings(self, spec: Path) -> dict[str, str]:
+        """The section ``[source]`` of a spec in a file.
+
+        Raises
+        ------
+        SpecError
+            If its format is not known.
+        """
+        path, ending = self.path, PurePath(self.path).suffix
+        if self.kind is None and not names_database(path) and ending and path[-1] != "/" and format_of(path) is None:
+            raise SpecError(
+                f"cannot tell by {ending!r} what {PurePath(path).name} is written in; say it, as in --format csv "
+                f"(known are {listed(names())})"
+            )
+        given = {"path": _path(path, spec), "table": self.table, "query": self.query, "format": self.kind}
+        return {name: value for name, value in given.items() if value is not None}
+
+
 def draft_file(
-    source: str,
-    table: str | None,
-    query: str | None,
+    source: GivenSource,
     output: Path | None,
     force: bool,
     progress: Progress,
-    kind: str | None = None,
     answers: Answers | None = None,
     ask: Callable[[Look, Roles], Answers | None] | None = None,
 ) -> dict[str, Any]:
@@ -42,16 +81,12 @@ def draft_file(
 
     Parameters
     ----------
-    source : str
-        As ``path`` in ``[source]``; a relative path starts at the working folder.
-    table, query : str or None
+    source : GivenSource
     output : Path or None
         By default ``NAME.toml`` in the working folder.
     force : bool
         Whether to write over a file.
     progress : callable
-    kind : str or None
-        The format, where the name of the source does not tell.
     answers : Answers or None
         What the person said of the table.
     ask : callable or None
@@ -72,19 +107,11 @@ def draft_file(
     OutputError
         If the file cannot be written.
     """
-    title = (table or "query").split(".")[-1] if names_database(source) else file_name(source)
+    title = source.title
     file = Path(f"{title}.toml") if output is None else output
     if not force and os.path.lexists(file):
         raise SpecError(f"there is a file {file} already; name another with --output, or write over it with --force")
-    ending = PurePath(source).suffix
-    if kind is None and not names_database(source) and ending and source[-1] != "/" and format_of(source) is None:
-        raise SpecError(
-            f"cannot tell by {ending!r} what {PurePath(source).name} is written in; say it, as in --format csv (known "
-            f"are {listed(names())})"
-        )
-    given = {"table": table, "query": query, "format": kind}
-    settings = {"path": _path(source, file), **{name: value for name, value in given.items() if value is not None}}
-    look = look_at(settings, file.parent, progress)
+    look = look_at(source.settings(file), file.parent, progress)
     roles = roles_of(look)
     if answers is None and ask is not None:
         answers = ask(look, roles)

@@ -1,16 +1,17 @@
-"""Limits: how many categories each published column gets, so that all have not too many combinations together."""
+"""Limits: how many categories each published column gets, so that combinations are few, and notes on their values."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from funnel.drafting.coarse import OTHERS, Coarse, coarse
 from funnel.drafting.look import Column
 from funnel.settings.recode import OTHER
+from funnel.wording import listed
 
 # Categories of a column, and the share of the records that a value has at least.
 VALUES, SHARE = 6, 0.01
@@ -76,7 +77,7 @@ def _options(column: Column, rows: int, fewest: int) -> list[_Option]:
         made[level] = coarse(column, rows, level, SHARE)
     by_size = {one.size: one for _, one in sorted(made.items())}
     return [
-        _Option(one, mostly_others(one, column), _worth(one, column))
+        _Option(one, mostly_others(one, column), _value_of(one, column))
         for size, one in sorted(by_size.items())
         if size >= min(fewest, made[VALUES].size)
     ]
@@ -112,10 +113,37 @@ def _bin(value: str, edges: Sequence[float], mark: str) -> str:
     return str(bisect_right(edges, float(value.strip().replace(mark, "."))))
 
 
-def _worth(one: Coarse, column: Column) -> float:
+def _value_of(one: Coarse, column: Column) -> float:
     """The entropy of the categories, nats, less the share of the records that are Other."""
     found = by_category(one, column)
     if not found:
         return math.log(one.size)
     shares = [count / found.total() for count in found.values()]
     return -math.fsum(share * math.log(share) for share in shares if share > 0) - _share_of_others(one, column)
+
+
+def value_notes(made: Sequence[Coarse], columns: Mapping[str, Column], publish: Sequence[str]) -> Iterator[str]:
+    """Columns that are Other for most records, values of several spellings, and amounts that are texts."""
+    grouped = [one.column for one in made if one.column in publish and mostly_others(one, columns[one.column])]
+    if grouped:
+        yield (
+            f"most records of {listed(grouped)} are in one category of grouped values: publish fewer columns, or put "
+            "their values into groups that mean more"
+        )
+    for one in made:
+        if one.spellings:
+            yield f"{one.column} has values of several spellings: {_spelt(one.spellings)}, as its groups say"
+    amounts = [one.column for one in made if one.listed and columns[one.column].holds_amounts()]
+    if amounts:
+        yield (
+            f"{listed(amounts)} {'holds' if len(amounts) == 1 else 'hold'} amounts written as texts, so rare ones are "
+            f"{OTHER!r}: write them without marks between thousands or signs such as € in the source, and they get bins"
+        )
+
+
+def _spelt(spellings: Mapping[str, tuple[str, ...]]) -> str:
+    """What is taken for what, of the first value, and how many there are besides."""
+    (name, values), *more = spellings.items()
+    others = listed((repr(value) for value in values if value != name), 4)
+    more_of = f", and {len(more):,} other {'value' if len(more) == 1 else 'values'} alike" if more else ""
+    return f"{others} {'is' if len(values) == 2 else 'are'} taken for {name!r}{more_of}"

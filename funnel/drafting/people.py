@@ -105,6 +105,10 @@ def table_of(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], 
     return pa.table(dict(zip(names, plain, strict=True)))
 
 
+_ALONE = {"history": "No person is in two versions, so each version has its bound alone: you vouch for that."}
+_OF_ROWS = {"history": "Needed for several rows of a person; one bound holds for all rows, and all versions."}
+
+
 @dataclass(frozen=True)
 class People:
     """Who the records are of; and whether several rows of one have secrets of their own."""
@@ -144,23 +148,17 @@ def people_of(
             raise SpecError(
                 "the same people in later versions are known again by a column that identifies them; name it with --key"
             )
-        why = {"history": "No person is in two versions, so each version has its bound alone: you vouch for that."}
-        return People(people=people, why=why if people else {})
+        return People(people=people, why=_ALONE if people else {})
     who = listed(rows.columns)
     if rows.is_unique:
         if people == "different" or not named:
-            why = {"history": "No person is in two versions, so each version has its bound alone: you vouch for that."}
-            return People(rows.columns if named else (), (), people, why=why if people else {})
+            return People(rows.columns if named else (), (), people, why=_ALONE if people else {})
         why = {"history": f"{who} tells who a person is: one bound holds for all versions about the same people."}
-        notes = (
-            ()
-            if people
-            else (
-                f"{who} identifies people, so one bound is kept over all versions; if no person is in two, --people "
-                "different allows bounds for more observers, and more columns",
-            )
+        note = (
+            f"{who} identifies people, so one bound is kept over all versions; if no person is in two, --people "
+            "different allows bounds for more observers, and more columns"
         )
-        return People(rows.columns, (), "same", why=why, notes=notes)
+        return People(rows.columns, (), "same", why=why, notes=() if people else (note,))
     several = f"{rows.people:,} values of {who} in {n_rows:,} records"
     if not rows.varying:
         if people == "different":
@@ -170,7 +168,7 @@ def people_of(
             )
         why = {
             "unit": f"{several}: rows of one person are drawn under one bound.",
-            "history": "Needed for several rows of a person; one bound holds for all rows, and all versions.",
+            **_OF_ROWS,
         }
         notes = () if named else (f"{several}: rows of one person are kept under one bound (unit)",)
         return People((), rows.columns, "same", why=why, notes=notes)
@@ -185,7 +183,7 @@ def people_of(
     if named:
         why = {
             "unit": f"{changes}: the secret of each row is bounded for who knows all rows.",
-            "history": "Needed for several rows of a person; one bound holds for all rows, and all versions.",
+            **_OF_ROWS,
             "frequencies": "Exact counts are published: noise leaves open how secrets follow one another in a person's "
             'rows. protection = "threshold" puts combinations of few records together.',
         }

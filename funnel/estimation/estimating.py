@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from funnel.alphabet import CLASS_COLUMN
-from funnel.errors import SpecError
+from funnel.errors import SolverError, SpecError
 from funnel.estimation.combined import CombinedFit, NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, Method, method_for, normal_quantile, require_confidence, require_few
-from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import rounding_off, variances
 from funnel.estimation.plain_counts import PlainCounts, to_whole_records
 from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import shares_within
 from funnel.estimation.share_estimate import Estimate, Together
-from funnel.estimation.value_cells import cells_of, named_columns, parts_of
+from funnel.estimation.value_cells import GroupedCells, named_columns, parts_of
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
 _ROUNDING = 1e-12
+_FIGURES = ("frequencies", "errors", "lower", "upper")
 
 
 def estimate(
@@ -119,38 +120,25 @@ def estimate(
         by = tuple(column for column in protocol.inputs.columns if column not in parts)
     asked = (by,) if isinstance(by, str) else tuple(by)
     columns, given, inner = named_columns(protocol, (*parts, *asked), released)
-    if given and CLASS_COLUMN in protocol.inputs.columns:
-        raise SpecError("this protocol is about classes of whole records; estimate by the folder of the release")
-    if not asked:
-        raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
-    if any(column in given for column in parts):
-        raise SpecError("shares are within columns of the protocol; name those that are joined to the records under by")
-    if parts and bootstrap is not None:
-        raise SpecError("shares within parts have computed errors; leave out the bootstrap")
+    _require_shares(protocol, asked, parts, given, bootstrap)
     method = method_for(protocol, given, method)
     if method == "count":
         if bootstrap is not None or at_most:
             raise SpecError("plain counts need neither a bootstrap nor rare values; leave bootstrap and at_most out")
         plain = PlainCounts.of(protocol, output_counts_by(released, protocol)[()])
         return plain_shares(plain, asked, parts, sampling=sampling, confidence=confidence, simultaneous=simultaneous)
-    if protocol.is_sparse:
-        raise SpecError(
-            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
-            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
-        )
-    require_few(protocol)
-    cells, cell_of = cells_of(protocol.inputs, inner)
-    part_of_cell = parts_of(cells, [inner.index(column) for column in parts])
-    rare = RareValues.of(protocol, at_most, rounded)
+    _require_table(protocol)
     if beside is not None and (given or bootstrap is not None):
         raise SpecError("noisy shares are of all these records, with computed errors; leave them out, or groups")
-    grouped = output_counts_by(released, protocol, given)
+    rare = RareValues.of(protocol, at_most, rounded)
+    grouped = GroupedCells.of(released, protocol, columns, given, inner)
+    cells, cell_of = grouped.cells, grouped.cell_of
+    part_of_cell = parts_of(cells, [inner.index(column) for column in parts])
     # Beside its cells a group has at most half as many sums.
-    each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
-    records = sum(int(counts.sum()) for counts in grouped.values())
+    each = 1 - (1 - confidence) / (1.5 * len(grouped.counts) * len(cells)) if simultaneous else confidence
     found = []
-    for group, counts in grouped.items():
-        here = rare.in_part(int(counts.sum()) / records)
+    for group, counts in grouped.counts.items():
+        here = rare.in_part(int(counts.sum()) / grouped.records)
         if parts:
             one = fit_of(here, method, beside)
             shares = np.array(shares_within(one, counts, cell_of, part_of_cell, sampling, each))
@@ -160,31 +148,23 @@ def estimate(
         else:
             fit = Fit(here, cell_of, len(cells), method)
             found.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
-    # Columns in the order asked for.
-    order = [(*given, *inner).index(column) for column in columns]
-
-    def named(group: tuple[str, ...], place: int) -> tuple[str, ...]:
-        whole = (*group, *cells[place])
-        return tuple(whole[i] for i in order)
-
     frequencies, errors, lower, upper = (
-        np.concatenate([getattr(part, name) for _, part in found])
-        for name in ("frequencies", "errors", "lower", "upper")
+        np.concatenate([getattr(part, name) for _, part in found]) for name in _FIGURES
     )
     return Estimate(
         columns,
         (*given, *parts),
-        tuple(named(group, place) for group, _ in found for place in range(len(cells))),
+        tuple(grouped.name(group, place) for group, _ in found for place in range(len(cells))),
         frequencies,
         errors,
         lower,
         upper,
         tuple(
-            Together(tuple(named(group, place) for place in places), *figures)
+            Together(tuple(grouped.name(group, place) for place in places), *figures)
             for group, part in found
             for places, *figures in part.together
         ),
-        records,
+        grouped.records,
         method if beside is None else "combined",
         sampling,
         confidence,
@@ -192,6 +172,30 @@ def estimate(
         tuple(rare.known(protocol)),
         rounded=rounded,
     )
+
+
+def _require_shares(
+    protocol: Protocol, asked: tuple[str, ...], parts: tuple[str, ...], given: tuple[str, ...], bootstrap: int | None
+) -> None:
+    """Make sure that shares of these columns can be asked for."""
+    if given and CLASS_COLUMN in protocol.inputs.columns:
+        raise SpecError("this protocol is about classes of whole records; estimate by the folder of the release")
+    if not asked:
+        raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
+    if any(column in given for column in parts):
+        raise SpecError("shares are within columns of the protocol; name those that are joined to the records under by")
+    if parts and bootstrap is not None:
+        raise SpecError("shares within parts have computed errors; leave out the bootstrap")
+
+
+def _require_table(protocol: Protocol) -> None:
+    """Make sure that there are few enough values for a table of them."""
+    if protocol.is_sparse:
+        raise SpecError(
+            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
+            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
+        )
+    require_few(protocol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,3 +270,65 @@ def _part(
         low[unknown], up[unknown] = intervals_left(rare.channel, counts, whole, fit.aims[unknown], confidence, most)
     nothing = np.where(untold, np.nan, 0.0)
     return _Part(at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
+
+
+def intervals_left(
+    channel: FloatArray,
+    counts: IntArray,
+    fitted: FloatArray,
+    members: FloatArray,
+    confidence: float,
+    at_most: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """The range of ``members @ p`` over all laws p that give outputs probabilities which their counts do not rule out.
+
+    The limits of outputs are exact ones for a binomial (Clopper and Pearson 1934), all of them together with the given
+    confidence (Bonferroni); answers of records whose true values stand fast vary less than that. So every range holds
+    the truth with at least this confidence, all ranges at once.
+
+    Parameters
+    ----------
+    channel : ndarray, shape (b, a)
+    counts : ndarray of int, shape (b,)
+    fitted : ndarray, shape (a,)
+        A law whose outputs are within the limits, whatever the counts are.
+    members : ndarray, shape (k, a)
+        Zeros and ones.
+    confidence : float
+    at_most : ndarray, shape (a,)
+        What shares can be at most, 1 where nothing is known.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (k,)
+
+    Notes
+    -----
+    2 k linear programmes in a variables.
+    """
+    from scipy.optimize import linprog
+    from scipy.stats import beta
+
+    n, b = int(counts.sum()), len(counts)
+    tail = (1 - confidence) / (2 * b)
+    low = np.where(counts > 0, beta.ppf(tail, counts, n - counts + 1), 0.0)
+    high = np.where(counts < n, beta.ppf(1 - tail, counts + 1, n - counts), 1.0)
+    outputs = channel @ fitted
+    low, high = np.minimum(low, outputs), np.maximum(high, outputs)
+    solve: Any = linprog
+    found = np.empty((2, len(members)))
+    for place, aim in enumerate(members):
+        for row, sign in enumerate((1.0, -1.0)):
+            result = solve(
+                sign * aim,
+                A_ub=np.vstack([channel, -channel]),
+                b_ub=np.concatenate([high, -low]),
+                A_eq=np.ones((1, channel.shape[1])),
+                b_eq=[1.0],
+                bounds=np.stack([np.zeros(len(at_most)), at_most], axis=1),
+                method="highs",
+            )
+            if result.status != 0:
+                raise SolverError("the limits of a share that cannot be told were not found; use a group of its values")
+            found[row, place] = sign * result.fun
+    return np.clip(found[0], 0.0, 1.0), np.clip(found[1], 0.0, 1.0)

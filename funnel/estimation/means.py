@@ -16,7 +16,7 @@ from funnel.estimation.number_categories import Categories, NumbersOfCell, Stand
 from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
-from funnel.estimation.value_cells import cells_of, named_columns, published_columns
+from funnel.estimation.value_cells import GroupedCells, named_columns, published_columns
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
 
@@ -100,26 +100,21 @@ def estimate_numbers(
             plain, of, columns, numbers=numbers, quantiles=at, sampling=sampling, confidence=confidence
         )
     require_few(protocol)
-    a = len(protocol.inputs)
-    stands = _stands(protocol.inputs, of, numbers)
-    cells, cell_of = cells_of(protocol.inputs, inner)
-    rare = RareValues.of(protocol, at_most, rounded)
     if beside is not None and given:
         raise SpecError("noisy shares are of all these records; leave them out, or groups")
-    grouped = output_counts_by(released, protocol, given)
-    records = sum(int(counts.sum()) for counts in grouped.values())
-    aims = np.zeros((len(cells), stands.size, a))
-    for cell, places in enumerate(_places(cell_of)):
+    stands = _stands(protocol.inputs, of, numbers)
+    rare = RareValues.of(protocol, at_most, rounded)
+    grouped = GroupedCells.of(released, protocol, columns, given, inner)
+    aims = np.zeros((len(grouped.cells), stands.size, len(protocol.inputs)))
+    for cell, places in enumerate(_places(grouped.cell_of)):
         aims[cell][:, places] = stands.aims(places)
-    order = [(*given, *inner).index(column) for column in columns]
     names, found = [], []
-    for group, counts in grouped.items():
+    for group, counts in grouped.counts.items():
         n = int(counts.sum())
-        fit = fit_of(rare.in_part(n / records), method, beside)
-        aimed = fit.aimed(counts, aims.reshape(-1, a), sampling)
-        for cell, values in enumerate(cells):
-            whole = (*group, *values)
-            names.append(tuple(whole[i] for i in order))
+        fit = fit_of(rare.in_part(n / grouped.records), method, beside)
+        aimed = fit.aimed(counts, aims.reshape(-1, len(protocol.inputs)), sampling)
+        for cell in range(len(grouped.cells)):
+            names.append(grouped.name(group, cell))
             here = aimed.part(slice(cell * stands.size, (cell + 1) * stands.size))
             found.append(NumbersOfCell(here, stands, n, confidence).figures(at))
     return NumberEstimate(
@@ -127,7 +122,7 @@ def estimate_numbers(
         by=columns,
         cells=tuple(names),
         at=at,
-        records=records,
+        records=grouped.records,
         method=method if beside is None else "combined",
         sampling=sampling,
         confidence=confidence,

@@ -1,14 +1,15 @@
-"""Cells: the combinations of values of some columns, and which columns make groups."""
+"""Cells: the combinations of values of some columns, which columns make groups, and the records of each group."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
-from funnel.estimation.counted import Released
+from funnel.estimation.counted import Released, output_counts_by
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
 from funnel.wording import did_you_mean
@@ -68,3 +69,54 @@ def parts_of(cells: Sequence[tuple[str, ...]], places: Sequence[int]) -> IntArra
     """The part of every cell: cells with the same values at some places are of one part."""
     known: dict[tuple[str, ...], int] = {}
     return np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedCells:
+    """Released records by group, and the cells that are estimated in each.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        In the order asked for: those of groups and those of cells.
+    cells : tuple of tuple of str
+    cell_of : ndarray of int64, shape (a,)
+        The cell of every input of the protocol.
+    counts : mapping of tuple of str to ndarray, shape (b,)
+        Of released outputs, by group.
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    cell_of: IntArray
+    counts: Mapping[tuple[str, ...], IntArray]
+    _order: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        released: Released,
+        protocol: Protocol,
+        columns: tuple[str, ...],
+        given: tuple[str, ...],
+        inner: tuple[str, ...],
+    ) -> GroupedCells:
+        """Of columns as `named_columns` tells them apart.
+
+        Raises
+        ------
+        DataError
+            As `output_counts_by`.
+        """
+        order = tuple((*given, *inner).index(column) for column in columns)
+        return cls(columns, *cells_of(protocol.inputs, inner), output_counts_by(released, protocol, given), order)
+
+    @property
+    def records(self) -> int:
+        """Of all groups."""
+        return sum(int(counts.sum()) for counts in self.counts.values())
+
+    def name(self, group: tuple[str, ...], place: int) -> tuple[str, ...]:
+        """The values of a group and of the cell at a place, in the order asked for."""
+        whole = (*group, *self.cells[place])
+        return tuple(whole[i] for i in self._order)

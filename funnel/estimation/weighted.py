@@ -209,18 +209,7 @@ def estimate_weighted(
     ((('a',), ('b',)), True)
     """
     z = normal_quantile(confidence)
-    inputs = protocol.inputs
-    if weight not in inputs.columns:
-        raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")
-    if not 0 < design_effect < np.inf or (design_effect != 1 and not sampling):
-        raise SpecError(
-            f"a design effect of {design_effect:g} multiplies the variance of the sample: give a number above 0, and "
-            "ask for errors of the sample too (sampling)"
-        )
-    others = tuple(column for column in inputs.columns if column != weight)
-    columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
-    if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
-        raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
+    inputs, columns = protocol.inputs, _weighted_columns(protocol, weight, by, sampling, design_effect)
     counts_as_usual = protocol.is_invariant
     if not counts_as_usual:
         require_few(protocol)
@@ -261,6 +250,25 @@ def estimate_weighted(
         confidence,
         design_effect,
     )
+
+
+def _weighted_columns(
+    protocol: Protocol, weight: str, by: str | Sequence[str] | None, sampling: bool, design_effect: float
+) -> tuple[str, ...]:
+    """The columns that are asked for, if they can be weighted."""
+    inputs = protocol.inputs
+    if weight not in inputs.columns:
+        raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")
+    if not 0 < design_effect < np.inf or (design_effect != 1 and not sampling):
+        raise SpecError(
+            f"a design effect of {design_effect:g} multiplies the variance of the sample: give a number above 0, and "
+            "ask for errors of the sample too (sampling)"
+        )
+    others = tuple(column for column in inputs.columns if column != weight)
+    columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
+        raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
+    return columns
 
 
 def _numbers(classes: WeightClasses, of_class: Sequence[str]) -> list[tuple[float, float, float]]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.joint import FloatArray
+from funnel.history.allowed import Kept, bound_given
+from funnel.history.history_status import Standing
+from funnel.joint import FloatArray, IntArray
 
 # Where a constant row is closer to a condition than this, relatively, the condition is met by standing still: no
 # solver could tell the room that is left from rounding.
@@ -146,3 +148,65 @@ def binding_rows(cone: FloatArray) -> FloatArray:
             ends = -cone[towards, 1] / slope[towards]
             chosen.append(int(towards[np.argmin(sign * ends)]))
     return cone[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """The beliefs in which h histories are bounded, stacked.
+
+    Attributes
+    ----------
+    laws : ndarray, shape (h, c, a)
+        P(s, x | h) of one belief after the other; 0 of a version that the people of a history were not in.
+    cone_of : ndarray of int64, shape (h,)
+        Which cone each history has.
+    cones : tuple of ndarrays, each of shape (k, c)
+        Every row is about one belief.
+    sizes : tuple of int
+        How many of the c secrets each belief has.
+    """
+
+    laws: FloatArray
+    cone_of: IntArray
+    cones: tuple[FloatArray, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, standing: Standing, inner: Kept) -> Beliefs:
+        """Those of all observers and secrets that are bounded, under a guarantee."""
+        every = standing.everybody
+        sizes = tuple(one.laws.values.shape[1] for one in every)
+        starts = np.cumsum([0, *sizes])
+        laws = np.zeros((len(standing.nodes), int(starts[-1]), standing.laws.values.shape[2]))
+        kinds = np.full((len(standing.nodes), len(every)), -1, dtype=np.int64)
+        for place, one in enumerate(every):
+            here, own = one.among(standing.nodes)
+            laws[here, starts[place] : starts[place + 1]] = one.laws.values[own]
+            kinds[here, place] = one.prior_of[own]
+        known = [
+            {
+                group: binding_rows(cone_over(bound_given(inner, one.knows_all), one.priors[group]))
+                for group in np.unique(one.prior_of).tolist()
+            }
+            for one in every
+        ]
+        distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
+        cones = []
+        for kind in distinct.tolist():
+            parts = [(place, known[place][prior]) for place, prior in enumerate(kind) if prior >= 0]
+            cone = np.zeros((sum(len(part) for _, part in parts), int(starts[-1])))
+            row = 0
+            for place, part in parts:
+                cone[row : row + len(part), starts[place] : starts[place + 1]] = part
+                row += len(part)
+            cones.append(cone)
+        return cls(laws, np.asarray(cone_of.reshape(-1), dtype=np.int64), tuple(cones), sizes)
+
+
+def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:
+    """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
+    seen = prior > 0
+    rows = bound_given(inner).posterior_cone((prior[seen] / prior.sum()).astype(np.float64))
+    cone = np.zeros((len(rows), len(prior)))
+    cone[:, seen] = rows
+    return cone

@@ -114,17 +114,19 @@ class _ExpectedRows:
         if row <= self.depth and len(self._who.nodes):
             step = self._predicted(past, since, row)
             self._found.append(
-                Fitted(_no_further(step), step, 0, 0) if there is None else fitted(step, there, self._asked.utility)
+                Fitted(_no_further(step), step, 0, 0)
+                if there is None
+                else fitted(step, there, self._asked.terms.utility)
             )
         elif there is not None:
             self._told = _Wave(wave.had[:0], wave.had[:0], np.zeros(0), 0.0)
-            self._found.append(_silent(self._decided[-1], past, wave_name(self._asked.version, row), there))
+            self._found.append(_silent(self._decided[-1], past, wave_name(self._asked.terms.version, row), there))
         else:
             return None
         told = self._told
         # Unless the wave is drawn, and then until it is.
         self._who = replace(told.following(0, 0.0), others=told.others)
-        return self._found[-1].step, told.nodes * len(self._asked.aim.outputs) + told.outputs
+        return self._found[-1].step, told.nodes * len(self._asked.terms.aim.outputs) + told.outputs
 
     def _predicted(self, past: Past, since: Mapping[int, Changes], row: int) -> Step:
         """The step for the units that are expected, and what becomes of them."""
@@ -156,14 +158,14 @@ class _ExpectedRows:
         channel = asked.channel(law, _mean(self._declared, law, self._decided, self._shares, units.waves))
         people = asked.drawn_people(law, changes, before, units.observed.secrets)
         together = Fitted(
-            Step.of_waves([one.step for one in self._found], people, asked.aim, channel),
-            Step.of_waves(self._decided, units.observed, asked.aim, channel),
+            Step.of_waves([one.step for one in self._found], people, asked.terms.aim, channel),
+            Step.of_waves(self._decided, units.observed, asked.terms.aim, channel),
             sum(one.silent for one in self._found),
             sum(one.unpredicted for one in self._found),
         )
         # With histories that were to go on, and that nobody could be expected to have any more.
         lost = Expected(before[:0], np.zeros(0), np.array([self._who.others]))
-        return together.step, together, _standing(units.who, [*self._ends, lost], chapters)
+        return together.step, together, _expected_after_rows(units.who, [*self._ends, lost], chapters)
 
 
 def _those_there(law: Joint, since: Mapping[int, Changes], wave: Wave) -> Observed | None:
@@ -238,7 +240,7 @@ def _mean(declared: Kept, law: Joint, decided: list[Step], shares: list[float], 
     return weights
 
 
-def _standing(who: Attending, ends: list[Expected], chapters: int) -> Expected:
+def _expected_after_rows(who: Attending, ends: list[Expected], chapters: int) -> Expected:
     """How many units are expected to have which history after their last row, and before, of those who were away."""
     before = who.away
     lost = np.zeros(chapters)

@@ -32,7 +32,7 @@ def _bits(values: FloatArray) -> IntArray:
     )
 
 
-def halves(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[Members, Members]:
+def split_group(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[Members, Members]:
     """A group cut in two where its laws differ most: at the mean along the main direction of their square roots.
 
     Neither half is empty. O(members c a).
@@ -81,7 +81,7 @@ def grouped(laws: FloatArray, weights: FloatArray, start: list[Members], number:
         width, place = heapq.heappop(queue)
         if len(groups[place]) < 2 or -width <= _SAME**2 * weights[groups[place]].sum():
             continue
-        groups[place], other = halves(laws, weights, groups[place])
+        groups[place], other = split_group(laws, weights, groups[place])
         following.append(following[place])
         following[place] = len(groups)
         groups.append(other)

@@ -152,34 +152,8 @@ class Observed:
         return replace(self, joint=public, changes=changes, totals=self.counted_joint, by_class=None)
 
     @classmethod
-    def counted(
-        cls,
-        joint: Joint,
-        changes: Mapping[int, Changes],
-        nodes: IntArray,
-        inputs: IntArray,
-        row: int = 1,
-        by_class: Mapping[int, Changes] | None = None,
-        observers: tuple[str, ...] = ("transitions",),
-        secrets: Secrets = "all",
-        of_units: bool = False,
-        members: Members | None = None,
-        limits: Mapping[int, MoveLimits] | None = None,
-    ) -> Observed:
+    def counted(cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
         pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
-        return cls(
-            joint,
-            changes,
-            pairs // a,
-            pairs % a,
-            records,
-            row=row,
-            by_class=by_class,
-            observers=observers,
-            secrets=secrets,
-            of_units=of_units,
-            members=members,
-            limits=limits,
-        )
+        return cls(joint, changes, pairs // a, pairs % a, records)

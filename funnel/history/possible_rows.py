@@ -16,8 +16,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from funnel.history.allowed import Kept, allowed_by
-from funnel.history.beliefs import Beliefs, cone_over
-from funnel.history.conditions import binding_rows
+from funnel.history.conditions import Beliefs, binding_rows, cone_over
 from funnel.history.distributions import BoolArray
 from funnel.history.history_status import Standing
 from funnel.history.possible import PossibleStep, Told

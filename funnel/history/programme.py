@@ -14,7 +14,7 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.group_programmes import CHUNK, Group, GroupProgrammes
-from funnel.history.history_groups import Members, canonical_order, grouped, halves
+from funnel.history.history_groups import Members, canonical_order, grouped, split_group
 from funnel.history.shared_channel import SharedChannel, valued_again
 from funnel.history.tangent import ROUNDS, programme_work
 from funnel.joint import FloatArray, IntArray
@@ -268,7 +268,7 @@ class RowSearch:
         return [np.array([one]) for one in self._held[:single]] + grouped(self._laws, self._weights, rest, wanted)
 
     def _half_spaces(self, number: int) -> tuple[Members, Members]:
-        return halves(self._laws, self._weights, self._groups[number].members)
+        return split_group(self._laws, self._weights, self._groups[number].members)
 
     def _rows(self) -> Rows:
         """The library of what histories draw from, and which each draws from."""

@@ -13,7 +13,7 @@ from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.history.aim import Aim
 from funnel.history.allowed import Kept
-from funnel.history.beliefs import Beliefs, cone_over
+from funnel.history.conditions import Beliefs, cone_over
 from funnel.history.history_status import Standing
 from funnel.history.kept_rows import FoundRows, KeptRows
 from funnel.history.library import effective_weights, integer_library, with_constants

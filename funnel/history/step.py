@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.guarantees.base import Level
 from funnel.history.allowed import Kept
@@ -22,6 +24,9 @@ from funnel.protocol import Protocol, WeightArray
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.keyed import DigestArray
 from funnel.sampling.random_words import WordArray
+
+HISTORY_COLUMN: Final = "history channel"
+"""The column, of a snapshot that is to be drawn, that says which channel of the library a record is drawn from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,3 +248,34 @@ class Step:
             self.observed.limits,
             self.observed.by_class,
         )
+
+
+def drawing_protocol(step: Step) -> Protocol:
+    """The channels of a step's library as one protocol that reads ``"history channel"`` beside the inputs.
+
+    Its symbols are ``(str(k), *x)`` for the channel k of the library and every input x that somebody with a history
+    drawn from k has; their weights are those of channel k. Outputs and marginal are those of ``step.channel``.
+
+    Parameters
+    ----------
+    step : Step
+
+    Returns
+    -------
+    Protocol
+        Over at most as many symbols as there are people.
+    """
+    observed, joint = step.observed, step.joint
+    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    a = len(joint.inputs)
+    pairs = np.unique(channels * a + observed.inputs)
+    ks, xs = pairs // a, pairs % a
+    symbols = tuple((str(k), *joint.inputs.symbols[x]) for k, x in zip(ks.tolist(), xs.tolist(), strict=True))
+    return Protocol(
+        np.ascontiguousarray(step.library[ks, :, xs].T),
+        step.channel.marginal,
+        Alphabet((HISTORY_COLUMN, *joint.inputs.columns), symbols),
+        step.channel.outputs,
+        mechanism="history",
+        guarantee=step.channel.guarantee,
+    )

@@ -1,4 +1,4 @@
-"""Outlook: what a version would keep given everything published before it, weighed before anything is drawn."""
+"""Forecast of a version: what it would keep given all published before, at several reserves; nothing is drawn."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import numpy as np
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.following import follow
-from funnel.history.kept_rows import KeptRows
+from funnel.history.distributions import Kernel
+from funnel.history.history_status import stand
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.reserve import RESERVES, ReserveCost, cost_of
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
-from funnel.joint import FloatArray, Joint
-from funnel.measures.utilities import INFORMATION, Utility
-from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol
+from funnel.history.version_terms import VersionTerms
+from funnel.joint import Joint
+from funnel.progress import Progress
+from funnel.protocol import DENOMINATOR
 from funnel.solver.budget import Budget
 
+# What a plan shows.
+RESERVES = (1.0, 0.95, 0.9, 0.8)
+# A forecast needs no proof: how closely a lift has to keep to its bound in it.
+_CLOSE = 1e-9
 # Shares of the budget that a first version may begin with, to have something left to say later.
 BEGINNINGS = (0.9, 0.75, 0.5)
 # Reserves that are compared where people have several rows, each of which takes a step of its own.
@@ -56,7 +59,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
+class VersionForecast:
     """What is to be expected of the next version of a register.
 
     Attributes
@@ -98,7 +101,7 @@ class Outlook:
     rows: int = 0
 
     @property
-    def asked(self) -> ReserveCost:
+    def declared(self) -> ReserveCost:
         """Under the reserve of the spec."""
         return next(cost for cost in self.costs if cost.reserve == self.reserve)
 
@@ -113,10 +116,10 @@ class Outlook:
             "histories": self.histories,
             "mechanism": self.mechanism,
             "share_alone": self.alone,
-            "share": self.asked.kept,
-            "level": self.asked.step.level.value,
-            "moved": self.asked.moved,
-            "outside": self.asked.outside,
+            "share": self.declared.kept,
+            "level": self.declared.step.level.value,
+            "moved": self.declared.moved,
+            "outside": self.declared.outside,
             "reserve": self.reserve,
             "reserves": [
                 {
@@ -138,21 +141,13 @@ def first_people(joint: Joint) -> Observed:
     return Observed(joint, {}, np.zeros(a, dtype=np.int64), np.arange(a, dtype=np.int64), joint.counts.sum(axis=0))
 
 
-def outlook(
+def forecast_version(
     past: Past,
     observed: Observed,
-    guarantee: Guarantee,
-    target: Protocol,
-    reserve: float = 1.0,
+    terms: VersionTerms,
     reserves: Sequence[float] = RESERVES,
-    *,
-    worth: FloatArray | None = None,
-    right: bool = False,
-    utility: Utility = INFORMATION,
     time_limit: float | None = None,
-    progress: Progress = quiet,
-    kept: KeptRows | None = None,
-) -> Outlook:
+) -> VersionForecast:
     """Weigh the next version of a register; nothing is drawn.
 
     Parameters
@@ -160,19 +155,12 @@ def outlook(
     past : Past
     observed : Observed
         The people of the version; of a first one `first_people`.
-    guarantee : Guarantee
-        The declared bound.
-    target : Protocol
-        That the version would aim at.
-    reserve : float
-        That the spec asks for.
+    terms : VersionTerms
+        Those of the version that a release makes.
     reserves : sequence of float
-        To compare with it.
-    worth, right, utility, kept
-        As of `funnel.history.following.follow`, so that the forecast is of the version that a release makes.
+        To compare with the one of the terms.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
-    progress : callable
 
     Raises
     ------
@@ -183,42 +171,22 @@ def outlook(
     -----
     One step for every reserve; for a first version, where a step is quick, also one schedule for every `BEGINNINGS`.
     """
-
-    def weigh(share: float) -> Step:
-        return follow(
-            past,
-            observed,
-            guarantee,
-            "planned",
-            target=target,
-            worth=worth,
-            reserve=share,
-            # As it would be released.
-            read_alone=True,
-            right=right,
-            utility=utility,
-            progress=progress,
-            kept=kept,
-        )
-
-    found = forecast_units(past, weigh, (), guarantee, target, reserve, reserves, progress=progress)
-    return (
-        found if len(past) else replace(found, beginnings=_beginnings(observed.joint, guarantee, time_limit, progress))
+    found = forecast_units(
+        past, lambda share: replace(terms, reserve=share).decide(past, observed), (), terms, reserves
     )
+    if len(past):
+        return found
+    return replace(found, beginnings=_beginnings(observed.joint, terms.guarantee, time_limit, terms.progress))
 
 
 def forecast_units(
     past: Past,
     weigh: Callable[[float], Step],
     unit: tuple[str, ...],
-    guarantee: Guarantee,
-    target: Protocol,
-    reserve: float = 1.0,
+    terms: VersionTerms,
     reserves: Sequence[float] = UNIT_RESERVES,
-    *,
     rows: int | None = None,
-    progress: Progress = quiet,
-) -> Outlook:
+) -> VersionForecast:
     """The same of a version that somebody weighs: where people have several rows, what follows one is drawn for that.
 
     Parameters
@@ -231,23 +199,23 @@ def forecast_units(
         In the version, where the step is about other counts.
     """
     costs = []
-    for share in sorted({reserve, *reserves}, reverse=True):
-        progress(f"weighing a reserve of {share:g}", 0, None)
+    for share in sorted({terms.reserve, *reserves}, reverse=True):
+        terms.progress(f"weighing a reserve of {share:g}", 0, None)
         costs.append(cost_of(weigh(share)))
-    asked = next(cost for cost in costs if cost.reserve == reserve).step
-    return Outlook(
-        str(guarantee),
+    step = next(cost for cost in costs if cost.reserve == terms.reserve).step
+    return VersionForecast(
+        str(terms.guarantee),
         versions_in(past),
-        asked.opening.joint.n,
-        new_people(asked.opening.observed),
-        asked.histories,
-        target.mechanism,
-        asked.alone / asked.entropy if asked.entropy > 0 else 0.0,
-        reserve,
+        step.opening.joint.n,
+        new_people(step.opening.observed),
+        step.histories,
+        terms.aim.mechanism,
+        step.alone / step.entropy if step.entropy > 0 else 0.0,
+        terms.reserve,
         tuple(costs),
         (),
         unit,
-        asked.joint.n if rows is None else rows,
+        step.joint.n if rows is None else rows,
     )
 
 
@@ -271,3 +239,70 @@ def _beginnings(
         first, both = (kept / joint.entropy for kept in cost.kept)
         found.append(Beginning(begin, first, both, cost.one_shot[-1] / joint.entropy))
     return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class ReserveCost:
+    """A version under one reserve, and what would become of its people if the same changes came again.
+
+    Attributes
+    ----------
+    reserve : float
+    step : Step
+        The version as it would be published.
+    kept : float
+        I(X;W) as a share of H(X); 0 where H(X) is 0.
+    moved, outside : int
+        As of the step: what this version can no longer help.
+    moved_next : float or None
+        How many people to expect beyond the declared bound by frequencies alone before the next version, if people
+        change once more as they did since the version before. None where nothing is known of changes: in a first
+        version, or where its values were other ones.
+    """
+
+    reserve: float
+    step: Step
+    kept: float
+    moved: int
+    outside: int
+    moved_next: float | None
+
+
+def cost_of(step: Step) -> ReserveCost:
+    """What a version keeps under its reserve; nothing is forecast where people have several rows."""
+    kept = step.utility / step.entropy if step.entropy > 0 else 0.0
+    following = None if step.waves else moved_next(step)
+    return ReserveCost(step.reserve, step, kept, step.moved, step.outside, following)
+
+
+def moved_next(step: Step) -> float | None:
+    """How many people the frequencies alone would move beyond the bound, if they changed again as they last did.
+
+    Everybody's history after this version is weighed by its probability, ``n_h P(y|h)``; the law of changes since the
+    latest version before it, with the same values, is applied to ``P(s, x | h, y)``.
+    """
+    if not len(step.past) or not step.observed.changes:
+        return None
+    latest = max(step.observed.changes)
+    joint, changes = step.joint, step.observed.changes[latest]
+    before = step.past.chapters[latest].joint
+    if (before.secret, before.inputs) != (joint.secret, joint.inputs):
+        return None
+    standing = stand(step.past, step.observed, step.guarantee)
+    rows = step.library.astype(np.float64) / DENOMINATOR
+    again = Kernel(joint.counts.size, joint, changes)
+    stayed = np.bincount(changes.after, changes.records, joint.counts.size)
+    prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
+    seen = prior > 0
+    expected = 0.0
+    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    for law, people, channel in zip(standing.laws.values, standing.people, channels, strict=True):
+        # P(s, x, y | h), (b, c, a), and what becomes of it.
+        masses = law[None] * rows[channel][:, None, :]
+        outputs = masses.sum(axis=(1, 2))
+        masses, outputs = masses[outputs > 0], outputs[outputs > 0]
+        secrets = again.after(masses.reshape(len(masses), -1)).reshape(masses.shape).sum(axis=2)
+        lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
+        _, outside = standing.allowed.within(lifts.T[None], _CLOSE)
+        expected += float(people * outputs[outside[0]].sum() / outputs.sum())
+    return expected * step.observed.weight

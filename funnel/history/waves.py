@@ -15,23 +15,20 @@ from typing import Protocol as Interface
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import Kept, allowed_by, require_for_rows
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
-from funnel.history.following import follow, inner_bound
-from funnel.history.kept_rows import KeptRows
+from funnel.history.following import inner_bound
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, row_changes, second_rows
+from funnel.history.version_terms import VersionTerms
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
-from funnel.measures.utilities import INFORMATION, Utility
-from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
@@ -59,10 +56,7 @@ class UnitVersion:
         Counts (c, a) of all rows.
     nodes : ndarray of int64, shape (units,)
         What was published of every unit before; -1 of those that are forgotten.
-    guarantee : Guarantee
-    version : str
-    target, reserve, budget, progress, utility, kept
-        As `funnel.history.following.follow` has them; the target is one for all rows, read as rows of different people.
+    terms : VersionTerms
     """
 
     past: Past
@@ -70,50 +64,26 @@ class UnitVersion:
     cells: IntArray
     joint: Joint
     nodes: IntArray
-    guarantee: Guarantee
-    version: str
-    target: Protocol | None = None
-    reserve: float = 1.0
-    budget: float | Budget | None = None
-    progress: Progress = quiet
-    utility: Utility = INFORMATION
-    kept: KeptRows | None = None
-
-    @property
-    def aim(self) -> Protocol:
-        """The target, which has been chosen."""
-        if self.target is None:
-            raise ValueError("rows are decided for a target")
-        return self.target
+    terms: VersionTerms
 
     @property
     def work(self) -> Budget:
         """What all waves may take together."""
-        return Budget.of(_SECONDS if self.budget is None else self.budget)
+        return Budget.of(_SECONDS if self.terms.budget is None else self.terms.budget)
 
     def step(
         self, past: Past, observed: Observed, budget: Budget, *, read_alone: bool = True, whole: Whole | None = None
     ) -> Step:
         """Decide a wave, whose outputs are numbered in all of them."""
-        return follow(
-            past,
-            observed,
-            self.guarantee,
-            wave_name(self.version, observed.row),
-            target=replace(self.aim, outputs=numbered(self.aim.outputs)),
-            reserve=self.reserve,
-            read_alone=read_alone,
-            whole=whole,
-            utility=self.utility,
-            budget=budget,
-            progress=self.progress,
-            kept=self.kept,
-        )
+        name, aim = wave_name(self.terms.version, observed.row), self.terms.aim
+        target = replace(aim, outputs=numbered(aim.outputs))
+        of_wave = replace(self.terms, version=name, target=target, budget=budget)
+        return of_wave.decide(past, observed, read_alone=read_alone, whole=whole)
 
     def channel(self, law: Joint, weights: WeightArray) -> Protocol:
         """The effective channel of all rows."""
-        marginal, outputs = marginal_weights(law, weights), self.aim.outputs
-        return Protocol(weights, marginal, law.inputs, outputs, "history", str(self.guarantee))
+        marginal, outputs = marginal_weights(law, weights), self.terms.aim.outputs
+        return Protocol(weights, marginal, law.inputs, outputs, "history", str(self.terms.guarantee))
 
     def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray, secrets: Secrets) -> Observed:
         """All rows as people with a history before each, -1 of those forgotten, for whoever knows a law of them."""
@@ -221,10 +191,10 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     -----
     A wave for every row of the unit that has most. Arrays of some 100 bytes a row.
     """
-    declared = require_for_rows(asked.guarantee)
+    declared, terms = require_for_rows(asked.terms.guarantee), asked.terms
     past, rows, nodes = asked.past, asked.rows, asked.nodes.copy()
-    if any(chapter.version == asked.version for chapter in past.chapters):
-        raise SpecError(f"version {asked.version!r} has been published already; give the next one another name")
+    if any(chapter.version == terms.version for chapter in past.chapters):
+        raise SpecError(f"version {terms.version!r} has been published already; give the next one another name")
     plan = units.begin(asked, declared)
     outputs, before, after = (np.full(len(asked.cells), -1, dtype=np.int64) for _ in range(3))
     for row in range(1, max(rows.deepest, plan.depth) + 1):
@@ -233,7 +203,7 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
         gone = wave[~is_known] if row == 1 else wave[:0]
         wave = wave[is_known]
         had = nodes[rows.units[wave]]
-        asked.progress(f"row {row} of every unit", int(np.count_nonzero(rows.places < row)), len(asked.cells))
+        terms.progress(f"row {row} of every unit", int(np.count_nonzero(rows.places < row)), len(asked.cells))
         decided = plan.decide(past, Wave(row, had, asked.cells[wave], asked.cells[gone]))
         if decided is None:
             break
@@ -278,15 +248,15 @@ class CountedUnits:
 
     def begin(self, asked: UnitVersion, declared: Kept) -> RowPlan:
         """The plan of a version."""
-        if asked.target is None:
-            inner = inner_bound(declared, asked.reserve)
-            asked = replace(asked, target=_optimum(asked, inner))
+        if asked.terms.target is None:
+            inner = inner_bound(declared, asked.terms.reserve)
+            asked = replace(asked, terms=replace(asked.terms, target=_optimum(asked, inner)))
         return _CountedRows(asked, self, declared)
 
 
 def _optimum(asked: UnitVersion, inner: Kept) -> Protocol:
     """The optimum of all rows, read as rows of different people."""
-    return optimal(asked.joint, inner, utility=asked.utility, time_limit=asked.budget).protocol
+    return optimal(asked.joint, inner, utility=asked.terms.utility, time_limit=asked.terms.budget).protocol
 
 
 class _CountedRows:
@@ -294,7 +264,7 @@ class _CountedRows:
 
     def __init__(self, asked: UnitVersion, units: CountedUnits, declared: Kept) -> None:
         self._asked, self._units, self._declared = asked, units, declared
-        self._target, rows = asked.aim, asked.rows
+        self._target, rows = asked.terms.aim, asked.rows
         self._work = asked.work
         # Who is forgotten is counted among units, as all are, and in no change.
         known = asked.nodes[rows.units] >= 0
@@ -318,19 +288,15 @@ class _CountedRows:
         had = np.concatenate([wave.had, np.zeros_like(wave.gone)])
         since = units.changes if wave.row == 1 or self._within is None else {len(past) - 1: self._within}
         of_wave = counted_cells(cells, asked.joint)
-        observed = Observed.counted(
-            of_wave,
-            since,
-            had,
-            cells % a,
-            wave.row,
+        observed = replace(
+            Observed.counted(of_wave, since, had, cells % a),
+            row=wave.row,
             secrets=units.secrets,
             of_units=True,
             members=self._members,
             limits=self._limits(past, wave.row, since, of_wave),
+            silent=np.bincount(wave.gone % a, minlength=a),
         )
-        if len(wave.gone):
-            observed = replace(observed, silent=np.bincount(wave.gone % a, minlength=a))
         left = int(np.count_nonzero(asked.rows.places > wave.row))
         part = part_of(self._work, len(cells), left)
         step = asked.step(past, observed, part, read_alone=units.read_alone, whole=self._whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,10 +23,8 @@ from funnel.release.protected import Protected, ProtectionContext
 from funnel.release.protected_tables import public_counts
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
-from funnel.release.snapshot import take_snapshot
-from funnel.sampling.key_column import KeyColumn
+from funnel.release.snapshot import distinct_people, take_snapshot
 from funnel.sampling.keyed import RecordKey
-from funnel.sampling.units import Units
 from funnel.source.counting import count_joint, is_wide
 from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
@@ -113,14 +111,9 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
 @contextmanager
 def _distinct_checked(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.RecordBatch], None] | None]:
     """Is told of all rows; at the end refuses units and record keys that a release would refuse, in the same words."""
-    with ExitStack() as stack:
-        missing, units, keys = spec.source.missing, None, None
-        if spec.unit is not None and not spec.follows_units:
-            units = stack.enter_context(Units(spec.unit, rows, missing))
-        if spec.record_key is not None:
-            # Only whether they are distinct is asked, so any secret will do.
-            key = RecordKey(spec.record_key, secrets.token_bytes(32))
-            keys = stack.enter_context(KeyColumn(key, missing, None, spec.follows_units))
+    # Only whether they are distinct is asked, so any secret will do.
+    key = None if spec.record_key is None else RecordKey(spec.record_key, secrets.token_bytes(32))
+    with distinct_people(spec, rows, key) as (keys, units):
 
         def seen(batch: pa.RecordBatch) -> None:
             if units is not None:
@@ -129,10 +122,6 @@ def _distinct_checked(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.Rec
                 keys.column(batch)
 
         yield None if units is None and keys is None else seen
-        if units is not None:
-            units.check()
-        if keys is not None:
-            keys.check()
 
 
 def _unit_key(spec: ReleaseSpec, read: Reader | None) -> RecordKey:

@@ -12,7 +12,7 @@ from funnel.disclosure.rule_forecast import RuleForecast, forecast_rules
 from funnel.estimation.expected_errors import ExpectedErrors, expected_errors
 from funnel.frequencies.noise_forecast import NoiseForecast, forecast_noise
 from funnel.guarantees import Guarantee, parse_guarantee
-from funnel.history.version_forecast import Outlook
+from funnel.history.version_forecast import VersionForecast
 from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.planning import MechanismChoice, PlanRow, best_protocol, plan
@@ -43,7 +43,7 @@ class BoundPlan:
         What the bound costs and buys beside the same for the frequencies as they are, where it is more.
     errors : ExpectedErrors or None
         How exactly shares could be estimated from the best mechanism's release.
-    forecast : Outlook or None
+    forecast : VersionForecast or None
         What can be kept given everything published before, where versions are about the same people.
     noise : NoiseForecast or None
         What noise on the frequencies costs; None where it was not asked, or the bound is none that covers noise.
@@ -54,7 +54,7 @@ class BoundPlan:
     warnings: Sequence[str] = ()
     certainty: Certainty | None = None
     errors: ExpectedErrors | None = None
-    forecast: Outlook | None = None
+    forecast: VersionForecast | None = None
     noise: NoiseForecast | None = None
 
 
@@ -110,7 +110,7 @@ class SpecPlan:
             }
 
 
-def _content(part: NoiseForecast | Certainty | Outlook | ExpectedErrors | None) -> dict[str, Any] | None:
+def _content(part: NoiseForecast | Certainty | VersionForecast | ExpectedErrors | None) -> dict[str, Any] | None:
     return None if part is None else part.to_dict()
 
 

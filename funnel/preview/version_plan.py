@@ -13,7 +13,8 @@ from funnel.guarantees.base import Guarantee
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import Step
-from funnel.history.version_forecast import Outlook, first_people, forecast_units, outlook
+from funnel.history.version_forecast import VersionForecast, first_people, forecast_units, forecast_version
+from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
@@ -48,7 +49,7 @@ def plan_version(
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress = silent,
     read: Reader | None = None,
-) -> tuple[Outlook | None, ...]:
+) -> tuple[VersionForecast | None, ...]:
     """What the next version would keep given the histories of its people, under each bound that was planned for.
 
     Parameters
@@ -64,7 +65,7 @@ def plan_version(
 
     Returns
     -------
-    tuple of Outlook or None
+    tuple of VersionForecast or None
         One for each plan; None where the spec does not say that people are the same, or no mechanism can be used.
 
     Raises
@@ -80,42 +81,28 @@ def plan_version(
     if spec.register is None or spec.history is None:
         return tuple(None for _ in compared)
     if spec.follows_units:
-        return _unit_outlooks(spec, found, compared, progress, read)
+        return _unit_forecasts(spec, found, compared, progress, read)
     past, observed = _people(spec, found, progress, read)
     utility = _utility(found)
-    outlooks: list[Outlook | None] = []
+    forecasts: list[VersionForecast | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
         target = _target(spec, public, bound, rows, utility)
         if target is None:
-            outlooks.append(None)
+            forecasts.append(None)
             continue
-        limit, reserve = spec.mechanism.time_limit, spec.history.budget_fraction
-        outlooks.append(
-            outlook(
-                past,
-                observed,
-                bound,
-                target,
-                reserve,
-                worth=counted(public, spec.mechanism.weights) if target.is_invariant else None,
-                right=found.protected.frequencies.noise is None,
-                utility=utility,
-                time_limit=limit,
-                progress=progress,
-                kept=_kept(spec),
-            )
-        )
-    return tuple(outlooks)
+        terms = _terms(spec, found, bound, target, progress, utility)
+        forecasts.append(forecast_version(past, observed, terms, time_limit=spec.mechanism.time_limit))
+    return tuple(forecasts)
 
 
-def _unit_outlooks(
+def _unit_forecasts(
     spec: ReleaseSpec,
     preview: Preview,
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress,
     read: Reader | None,
-) -> tuple[Outlook | None, ...]:
+) -> tuple[VersionForecast | None, ...]:
     """The same where people have several rows, which are drawn as a release would draw them, and thrown away.
 
     By the same secret, and under the name of the version that a release would make: else other rows would come next,
@@ -134,7 +121,7 @@ def _unit_outlooks(
     frequencies = _with_changes(preview, register, units)
     secrets, utility = spec.bounded_secrets, _utility(preview)
     public, expected = frequencies.joint, expected_units(register, frequencies, secrets, spec.is_robust_over_versions)
-    found: list[Outlook | None] = []
+    found: list[VersionForecast | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
         target = _target(spec, public, bound, rows, utility)
@@ -144,35 +131,13 @@ def _unit_outlooks(
         origin = origin_of(spec, snapshot, target, secret.fingerprint)
         version = f"{spec.name}/{version_after(origin, series.earlier, series.held.all)}"
 
-        def weigh(reserve: float, bound: Guarantee = bound, target: Protocol = target, version: str = version) -> Step:
-            waves = follow_units(
-                register,
-                units,
-                bound,
-                version,
-                key,
-                target=target,
-                reserve=reserve,
-                secrets=secrets,
-                utility=utility,
-                expected=expected,
-                progress=progress,
-                kept=_kept(spec),
-            )
+        terms = replace(_terms(spec, preview, bound, target, progress, utility), version=version)
+
+        def weigh(reserve: float, terms: VersionTerms = terms) -> Step:
+            waves = follow_units(register, units, replace(terms, reserve=reserve), key, secrets, expected)
             return waves.step if waves.fitted is None else waves.fitted.predicted
 
-        found.append(
-            forecast_units(
-                register.past,
-                weigh,
-                spec.record_key,
-                bound,
-                target,
-                spec.history.budget_fraction,
-                rows=units.joint.n,
-                progress=progress,
-            )
-        )
+        found.append(forecast_units(register.past, weigh, spec.record_key, terms, rows=units.joint.n))
     return tuple(found)
 
 
@@ -183,6 +148,26 @@ def _learned(spec: ReleaseSpec, progress: Progress, key: RecordKey | None = None
         return learned_codings(spec, source, digest, workspace, progress, key)
 
     return codings
+
+
+def _terms(
+    spec: ReleaseSpec, found: Preview, bound: Guarantee, target: Protocol, progress: Progress, utility: Utility
+) -> VersionTerms:
+    """Those of the version that a release would make; rows that it searches for are kept for it."""
+    if spec.history is None:
+        raise ValueError("versions of a register have settings of their history")
+    public = found.protected.frequencies
+    return VersionTerms(
+        bound,
+        "planned",
+        target,
+        spec.history.budget_fraction,
+        utility,
+        counted(public.joint, spec.mechanism.weights) if target.is_invariant else None,
+        public.noise is None,
+        progress=progress,
+        kept=FittedRows.within(spec.workspace_folder / spec.name),
+    )
 
 
 def _utility(found: Preview) -> Utility:
@@ -200,11 +185,6 @@ def _target(
     if row.protocol.inputs.columns != joint.inputs.columns:
         raise ValueError("a protocol that is followed reads the published columns alone")
     return coarsened(joint, bound, row.protocol, utility)
-
-
-def _kept(spec: ReleaseSpec) -> FittedRows:
-    """Where a release finds the rows that a plan searched for."""
-    return FittedRows.within(spec.workspace_folder / spec.name)
 
 
 def _secret(spec: ReleaseSpec, register: Register, read: Reader | None) -> ReleaseSecret:

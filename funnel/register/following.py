@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.history.decisions import channel_digest, decision_array
-from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
 from funnel.history.past import wave_name
-from funnel.history.step import Step
+from funnel.history.step import HISTORY_COLUMN, Step, drawing_protocol
 from funnel.history.unit_rows import MOST_ROWS
 from funnel.joint import IntArray
 from funnel.progress import Progress, quiet

@@ -176,9 +176,9 @@ class Journal:
                 "old backup is; what came after it would be forgotten: restore the newest backup"
             )
 
-    def settle(self, prepared: Prepared) -> None:
+    def commit(self, prepared: Prepared) -> None:
         """Let the entry of a version that was just published be one of the register."""
-        self._settle(prepared.folder)
+        self._commit(prepared.folder)
 
     def discard(self, prepared: Prepared) -> None:
         """Remove the entry of a version that was not published."""
@@ -206,7 +206,7 @@ class Journal:
         for coming in sorted(self.root.glob(f"{COMING}*")):
             entry = self._entry_of(coming)
             if published(entry.series, entry.version) == file_digest(coming / ENTRY):
-                self._settle(coming)
+                self._commit(coming)
             else:
                 remove_tree(coming)
                 sync_folder(self.root)
@@ -283,7 +283,7 @@ class Journal:
             register=self.name, serial=len(earlier), entries=entries, forgotten=forgotten, earlier=earlier
         )
 
-    def _settle(self, coming: Path) -> None:
+    def _commit(self, coming: Path) -> None:
         folder = self.root / coming.name.removeprefix(COMING)
         self._require_next(coming)
         coming.rename(folder)

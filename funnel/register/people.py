@@ -20,7 +20,7 @@ from funnel.register.entry import PEOPLE
 from funnel.register.entry_files import SCHEMAS, SETTINGS, damaged, of_another_funnel, record_batch
 from funnel.release.files import Sink
 from funnel.sampling.keyed import DigestArray
-from funnel.sampling.spill import Closing, Spill
+from funnel.sampling.spill import Closing, Spill, bucket_count
 from funnel.tables import open_paged
 
 BUCKET_ROWS = 1 << 18
@@ -38,11 +38,6 @@ def people_of(digests: DigestArray, fields: np.dtype[Any]) -> PersonArray:
     found = np.empty(len(digests), dtype=fields)
     found["high"], found["low"] = digests[:, 0], digests[:, 1]
     return found
-
-
-def bucket_count(rows: int, bucket_rows: int = BUCKET_ROWS) -> int:
-    """A power of two: in how many buckets so many people are put."""
-    return 1 << max(0, math.ceil(math.log2(max(1, rows) / bucket_rows)))
 
 
 def limits(buckets: int) -> Iterator[int | None]:

@@ -17,8 +17,9 @@ from funnel.history.step import Step
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
 from funnel.register.look_up import People
-from funnel.register.people import SortedFile, Tally, bucket_count, limits, places
+from funnel.register.people import BUCKET_ROWS, SortedFile, Tally, limits, places
 from funnel.register.register import Register
+from funnel.sampling.spill import bucket_count
 
 # A level at the bound may be found a hair above it.
 _CLOSE = 1e-9
@@ -146,7 +147,7 @@ def true_past(register: Register) -> TruePast:
     counts = [Tally() for _ in chapters]
     changes, last = ({(v, t): Tally() for t in range(len(chapters)) for v in range(t)} for _ in range(2))
     files = [SortedFile(*register.people(entry.ordinal)) for entry in register.entries]
-    for limit in limits(bucket_count(max((chapter.joint.n for chapter in chapters), default=1))):
+    for limit in limits(bucket_count(max((chapter.joint.n for chapter in chapters), default=1), BUCKET_ROWS)):
         pieces = [file.below(limit) for file in files]
         for t, piece in enumerate(pieces):
             counts[t].add(piece["cell"].astype(np.int64))

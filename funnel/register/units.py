@@ -11,18 +11,15 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.frequencies.moves import Moves
 from funnel.frequencies.public_counts import Frequencies
-from funnel.guarantees.base import Guarantee
 from funnel.history.changes import Changes
 from funnel.history.expected_waves import ExpectedUnits
-from funnel.history.kept_rows import KeptRows
 from funnel.history.observed import Secrets
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, second_rows
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint
-from funnel.measures.utilities import Utility
 from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol
 from funnel.register.entry import PEOPLE, ROWS
 from funnel.register.entry_files import row_type
 from funnel.register.look_up import FORGOTTEN_NODE, HISTORIES, LookUp, People
@@ -36,7 +33,6 @@ from funnel.release.files import FileRef, private_folder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.keyed import RecordKey, decision_keys, encrypted_words
 from funnel.sampling.row_words import WordKeys, decision_key
-from funnel.solver.budget import Budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,38 +134,16 @@ def expected_units(
 def follow_units(
     register: Register,
     units: Units,
-    guarantee: Guarantee,
-    version: str,
+    terms: VersionTerms,
     record_key: RecordKey,
-    *,
-    target: Protocol,
-    reserve: float,
     secrets: Secrets,
-    utility: Utility,
     expected: ExpectedUnits | None = None,
-    budget: float | Budget | None = None,
-    progress: Progress = quiet,
-    kept: KeptRows | None = None,
 ) -> Waves:
     """Decide and draw all rows of a version; the words are those that the release draws with.
 
     For the units that are expected, where they are not counted exactly.
     """
-    asked = UnitVersion(
-        register.past,
-        units.rows,
-        units.cells,
-        units.joint,
-        units.nodes,
-        guarantee,
-        version,
-        target,
-        reserve,
-        budget,
-        progress,
-        utility,
-        kept,
-    )
+    asked = UnitVersion(register.past, units.rows, units.cells, units.joint, units.nodes, terms)
     plan = CountedUnits(units.changes, True, secrets) if expected is None else expected
     return follow_waves(asked, plan, _drawing(units, record_key))
 

@@ -19,7 +19,7 @@ from funnel.measures import mutual_information
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
-from funnel.release.inside import COARSEST_BITS, far_inside, is_near, moved_inside
+from funnel.release.inside import COARSEST_BITS, far_inside, is_near, moved_inside, on_grid, weights_of_steps
 from funnel.release.public import public_shares, share_step
 
 # The grids that are tried, coarsest first.
@@ -201,20 +201,6 @@ def _slightly_mixed(joint: Joint, channel: Protocol) -> WeightArray:
     return np.where(channel.weights > 0, mixed, np.uint64(0))
 
 
-def on_grid(matrix: FloatArray, bits: int) -> WeightArray:
-    """Columns (b, a) that sum to one as multiples of 2^(63-bits) that sum to 2^63, by largest remainders."""
-    scaled = matrix * 2.0**bits
-    steps = np.floor(scaled)
-    for x, column in enumerate((scaled - steps).T):
-        missing = round(2**bits - float(steps[:, x].sum()))
-        steps[np.argsort(-column, kind="stable")[:missing], x] += 1
-    return _weights(steps, bits)
-
-
-def _weights(steps: FloatArray, bits: int) -> WeightArray:
-    return np.asarray(steps.astype(np.uint64) * np.uint64(2 ** (WORD_BITS - bits)))
-
-
 def _mixed(read: Joint, matrix: FloatArray, bits: int) -> WeightArray | None:
     """Weights mixed with so much of the marginal that a step of the grid hardly matters; None where that is much.
 
@@ -264,4 +250,4 @@ def _programmed(read: Joint, guarantee: Guarantee, matrix: FloatArray, bits: int
     if found.x is None:
         return None
     steps = np.round(found.x).reshape(b, a)
-    return _weights(steps, bits) if (steps.sum(axis=0) == whole).all() and (steps >= 0).all() else None
+    return weights_of_steps(steps, bits) if (steps.sum(axis=0) == whole).all() and (steps >= 0).all() else None

@@ -1,7 +1,8 @@
-"""Documents of a release about its channel: joint law and drawn pairs, which are internal, and the protocol."""
+"""Documents of a release about its channel: joint law, drawn pairs and random words, all internal, and the protocol."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar, Literal, Self
 
@@ -15,16 +16,19 @@ from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.document import Count, CountRow, CountTable, Document, Symbols, built
 from funnel.release.protocol_document import ProtocolDocument
+from funnel.word_statistics import WordStatistics
 
 __all__ = [
     "DrawsDocument",
     "JointDocument",
     "ProtocolDocument",
+    "WordsDocument",
     "drawn_pairs",
     "draws_document",
     "joint_document",
     "read_draws",
     "read_joint",
+    "words_document",
 ]
 
 
@@ -129,3 +133,21 @@ def drawn_pairs(document: DrawsDocument, protocol: Protocol) -> DrawnCounts:
     if document.shape != (a + 1, b):
         raise DataError(f"the stored counts of drawn pairs have shape {document.shape}, not {(a + 1, b)}")
     return document.pairs
+
+
+class WordsDocument(Document):
+    """Statistics of the words that rows, donors of whole records, and the order of rows were drawn with; internal."""
+
+    described: ClassVar[str] = "the document of random words"
+    schema_: Literal["funnel/words/1"] = Field(default="funnel/words/1", alias="schema")
+    streams: Mapping[Literal["draw", "donors", "order"], WordStatistics]
+
+    @property
+    def statistics(self) -> dict[str, WordStatistics]:
+        """The statistics by purpose: ``draw``, ``donors``, ``order``."""
+        return {str(purpose): stream for purpose, stream in self.streams.items()}
+
+
+def words_document(words: Mapping[str, WordStatistics]) -> WordsDocument:
+    """The document of statistics by purpose."""
+    return WordsDocument.model_validate({"schema": "funnel/words/1", "streams": words})

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from funnel.errors import DataError, LedgerError
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Record
+
+_ROWS = ReleaseFolder(Path()).data.as_posix()
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,11 @@ class Earlier:
     published: bool
     rows_sha256: str
     withdrawn: bool = False
+
+    @classmethod
+    def of(cls, record: Record, folder: ReleaseFolder | None, published: bool, withdrawn: bool = False) -> Earlier:
+        """With the rows that its record names."""
+        return cls(record, folder, published, record.files.get(_ROWS, ""), withdrawn)
 
     @property
     def version(self) -> Version:
@@ -65,6 +74,31 @@ class Submitted:
     def waiting(self) -> bool:
         """Whether it still waits for approval."""
         return self.held.folder is not None
+
+
+def record_in(folder: ReleaseFolder) -> Record:
+    """The record in the internal folder of a version.
+
+    Raises
+    ------
+    LedgerError
+        If it is missing or damaged.
+    """
+    version = folder.root.name
+    try:
+        return Record.from_json(folder.record.read_bytes(), f"{version}, {folder.record},")
+    except OSError as error:
+        found = (
+            f"the record {folder.record} of version {version} is missing or cannot be read: it was published from "
+            "another workspace, or what this one kept of it is lost"
+        )
+        cause: Exception = error
+    except DataError as error:
+        found, cause = str(error), error
+    raise LedgerError(
+        f"{found}; it is then unknown what was published about the same people: restore it from a backup, release from "
+        "that workspace, or choose another folder in [output]"
+    ) from cause
 
 
 def secret_before(earlier: Sequence[Earlier]) -> str | None:

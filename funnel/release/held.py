@@ -18,8 +18,6 @@ from funnel.release.verdict import Verdict
 
 HELD = ".held-"
 
-_ROWS = ReleaseFolder(Path()).data.as_posix()
-
 
 @dataclass(frozen=True)
 class HeldVersions:
@@ -68,7 +66,7 @@ class HeldVersions:
             outcome = self.outcome(version)
             folder = self.folder(version)
             waits = outcome is None and folder.root.is_dir()
-            held = Earlier(record, folder if waits else None, False, record.files.get(_ROWS, ""))
+            held = Earlier.of(record, folder if waits else None, published=False)
             submitted.append(Submitted(held, outcome is not None and outcome.outcome == "rejected"))
         return tuple(submitted)
 

@@ -23,6 +23,8 @@ _LARGEST = 4_000_000
 _ROUNDS = 20
 # Of a programme whose rows are at most 1: below a step of the finest grid.
 _PRECISE = 1e-10
+# What a solver leaves so little below a whole step of the grid is that step.
+_LEFT_BY_SOLVER = 2.0**-20
 # The coarsest grid that weights are told on, and what of the law of the output may be mixed in beside its steps.
 COARSEST_BITS, _MIXED_IN = 8, 2.0**-10
 
@@ -79,12 +81,12 @@ def moved_inside(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray, b
             return None
         moved = np.zeros(weights.shape)
         moved[ys, xs] = found
-        on_grid = _by_largest_remainders(moved, bits)
+        rounded = on_grid(moved, bits, _LEFT_BY_SOLVER)
         if open_laws is None:
-            return on_grid
-        spaces, of, _ = open_laws.half_spaces(joint, on_grid / np.float64(DENOMINATOR))
+            return rounded
+        spaces, of, _ = open_laws.half_spaces(joint, rounded / np.float64(DENOMINATOR))
         if not len(of):
-            return on_grid
+            return rounded
         rows.append(_Rows(of, spaces))
     return None
 
@@ -207,11 +209,19 @@ def _gradient(joint: Joint, weights: WeightArray) -> FloatArray:
     return np.asarray(joint.p_input * np.log(ratio))
 
 
-def _by_largest_remainders(matrix: FloatArray, bits: int) -> WeightArray:
+def on_grid(matrix: FloatArray, bits: int, below: float = 0.0) -> WeightArray:
+    """Columns (b, a) that sum to one as multiples of 2^(63-bits) that sum to 2^63, by largest remainders.
+
+    What is no more than a part ``below`` under a whole step is that step.
+    """
     scaled = matrix * 2.0**bits
-    # What a solver leaves a hair below a whole step is that step.
-    steps = np.floor(scaled + 2.0**-20)
+    steps = np.floor(scaled + below)
     for x, column in enumerate((scaled - steps).T):
         missing = round(2**bits - float(steps[:, x].sum()))
         steps[np.argsort(-column, kind="stable")[:missing], x] += 1
+    return weights_of_steps(steps, bits)
+
+
+def weights_of_steps(steps: FloatArray, bits: int) -> WeightArray:
+    """Whole steps of a grid as weights."""
     return np.asarray(steps.astype(np.uint64) * np.uint64(2 ** (WORD_BITS - bits)))

@@ -11,13 +11,12 @@ from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
 from funnel.progress import Progress
 from funnel.protocol import Protocol
-from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
+from funnel.release.documents import DrawsDocument, WordsDocument, drawn_pairs, draws_document, words_document
 from funnel.release.drawing_document import drawing_document
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import FileRef, private_folder, write_new, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.row_files import fresh_folder, same_rows, working_folder
-from funnel.release.words_document import WordsDocument, words_document
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
 from funnel.sampling.engine import release_rows

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from funnel.errors import DataError, FunnelError, LedgerError, OutputError, PipelineError
+from funnel.errors import FunnelError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
 from funnel.readers.source_files import file_digest
-from funnel.release.earlier import Earlier
+from funnel.release.earlier import Earlier, record_in
 from funnel.release.files import (
     move_version,
     open_to_all,
@@ -46,8 +46,6 @@ from funnel.storage import joined
 
 # A version that was put together and not published, or not in full; its rows may have been seen.
 UNFINISHED = ".unfinished-"
-
-_ROWS = ReleaseFolder(Path()).data.as_posix()
 
 
 @dataclass(frozen=True)
@@ -114,11 +112,11 @@ class Series:
             about these people is then unknown.
         """
         published, known = set(self.published), self.records.known
-        found = [_earlier(folder, published=False) for folder in self.unfinished]
+        found = [Earlier.of(record_in(folder), folder, published=False) for folder in self.unfinished]
         for version in sorted({*published, *known}):
             folder, kept = self.folder(version), known.get(version)
             if version in published or (kept is not None and folder.root.is_dir()):
-                one = _earlier(folder, published=True, withdrawn=version not in published)
+                one = Earlier.of(record_in(folder), folder, published=True, withdrawn=version not in published)
                 if kept not in (None, one.record):
                     raise LedgerError(
                         f"{folder.record} is not the record of the version {version} that was published from this "
@@ -126,7 +124,7 @@ class Series:
                     )
                 found.append(one)
             elif kept is not None:
-                found.append(Earlier(kept, None, True, kept.files.get(_ROWS, ""), withdrawn=True))
+                found.append(Earlier.of(kept, None, published=True, withdrawn=True))
         return tuple(found)
 
     def shown(self, version: Version) -> tuple[str, str]:
@@ -157,7 +155,7 @@ class Series:
         LedgerError
             If its record is missing or damaged.
         """
-        return _record(self.folder(version))
+        return record_in(self.folder(version))
 
     def check_whole(self, version: Version) -> None:
         """Make sure that the public files of a version are those that were published, and that its evidence is there.
@@ -356,29 +354,6 @@ def _in_its_place(version: Version) -> Iterator[None]:
         ) from error
 
 
-def _record(folder: ReleaseFolder) -> Record:
-    version = folder.root.name
-    try:
-        return Record.from_json(folder.record.read_bytes(), f"{version}, {folder.record},")
-    except OSError as error:
-        found = (
-            f"the record {folder.record} of version {version} is missing or cannot be read: it was published from "
-            "another workspace, or what this one kept of it is lost"
-        )
-        cause: Exception = error
-    except DataError as error:
-        found, cause = str(error), error
-    raise LedgerError(
-        f"{found}; it is then unknown what was published about the same people: restore it from a backup, release from "
-        "that workspace, or choose another folder in [output]"
-    ) from cause
-
-
-def _earlier(folder: ReleaseFolder, published: bool, withdrawn: bool = False) -> Earlier:
-    record = _record(folder)
-    return Earlier(record, folder, published, record.files.get(_ROWS, ""), withdrawn)
-
-
 def _token(folder: Path) -> str:
     return folder.name.removeprefix(INCOMING)
 
@@ -401,33 +376,23 @@ def open_series(spec: ReleaseSpec) -> Iterator[Series]:
     """
     series = Series.of(spec)
     output, workspace = spec.output_folder, spec.workspace_folder
-    try:
-        if series.remote is not None:
-            private_folder(series.root)
-        elif not series.root.is_dir():
-            series.root.mkdir(parents=True, exist_ok=True)
-            open_to_all(series.root)
-        private_folder(workspace)
-        with ExitStack() as acquiring:
+    with ExitStack() as holding:
+        try:
+            if series.remote is not None:
+                private_folder(series.root)
+            elif not series.root.is_dir():
+                series.root.mkdir(parents=True, exist_ok=True)
+                open_to_all(series.root)
+            private_folder(workspace)
             # Another workspace may publish to the same folder: what is being put together there is in use.
             for place in (workspace / f"{spec.name}.lock", output / f".{spec.name}.lock"):
-                acquiring.enter_context(FileLock(place, blocking=False))
-            locks = acquiring.pop_all()
-    except Timeout as error:
-        raise PipelineError(f"another run is making the release {spec.name}; wait until it has ended") from error
-    except OSError as error:
-        raise _not_writable(error, output) from error
-    with locks:
-        try:
+                holding.enter_context(FileLock(place, blocking=False))
             series.put_right()
+        except Timeout as error:
+            raise PipelineError(f"another run is making the release {spec.name}; wait until it has ended") from error
         except OSError as error:
-            raise _not_writable(error, output) from error
+            raise OutputError(
+                f"cannot write to {error.filename or output}: {error.strerror or type(error).__name__}; choose another "
+                "folder in [output] or change its permissions"
+            ) from error
         yield series
-
-
-def _not_writable(error: OSError, output: Path) -> OutputError:
-    place = error.filename or output
-    return OutputError(
-        f"cannot write to {place}: {error.strerror or type(error).__name__}; choose another folder in [output] or "
-        "change its permissions"
-    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -200,21 +200,17 @@ def _write(
     """Write the rows of a snapshot; return the digest of the file, and the rows of each of its row groups."""
     fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns]
     with ExitStack() as stack:
-        keys = None
         if record_key is not None:
             if KEY_COLUMN in spec.columns:
                 raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
-            keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming, spec.follows_units))
             fields.append((KEY_COLUMN, KEY_TYPE))
+        keys, units = stack.enter_context(distinct_people(spec, codings.n_rows, record_key, incoming))
         sink = stack.enter_context(Sink(incoming / DATA))
         writer = stack.enter_context(
             # Digests are all different: a dictionary of them would only cost time.
             pq.ParquetWriter(sink, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))
         )
         sizes: list[int] = []
-        units = None
-        if spec.unit is not None and not spec.follows_units:
-            units = stack.enter_context(Units(spec.unit, codings.n_rows, spec.source.missing, incoming))
         batches = coded_batches(
             spec,
             source,
@@ -229,12 +225,25 @@ def _write(
             content.add(group)
             sizes.append(group.num_rows)
             progress("taking the snapshot", sum(sizes), codings.n_rows)
-        # Whoever names units is told of them rather than of keys that are theirs.
-        if units is not None:
-            units.check()
-        if keys is not None:
-            keys.check()
     return sink.sha256, sizes
+
+
+@contextmanager
+def distinct_people(
+    spec: ReleaseSpec, rows: int, record_key: RecordKey | None, directory: Path | None = None
+) -> Iterator[tuple[KeyColumn | None, Units | None]]:
+    """What is to see all rows; at the end it refuses units that have several, and keys that do not identify records."""
+    with ExitStack() as stack:
+        missing, keys, units = spec.source.missing, None, None
+        if record_key is not None:
+            keys = stack.enter_context(KeyColumn(record_key, missing, directory, spec.follows_units))
+        if spec.unit is not None and not spec.follows_units:
+            units = stack.enter_context(Units(spec.unit, rows, missing, directory))
+        yield keys, units
+        # Whoever names units is told of them rather than of keys that are theirs.
+        for one in (units, keys):
+            if one is not None:
+                one.check()
 
 
 def _existing(folder: Path) -> Snapshot | None:

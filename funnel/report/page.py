@@ -37,6 +37,14 @@ def render(template: str, values: dict[str, Any]) -> str:
     return smaller(_environment().get_template(template).render(**values))
 
 
+# What templates write numbers with, by the names of `funnel.report.number_texts`.
+_TEXTS = (
+    *("count", "exact", "factor", "gain", "level", "percent", "percent_at_least", "percent_at_most"),
+    *("percent_in_detail", "plain", "plural", "points", "probability", "seconds", "short", "significant"),
+    *("significant_at_least", "significant_at_most", "things", "whole_percent", "written"),
+)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -47,41 +55,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {
-        "label": _label,
-        "breakable": _breakable,
-        "columns": _columns,
-        "quoted": _quoted,
-        "error_map": error_map,
-        "exact": number_texts.exact,
-        "knowledge": _knowledge,
-        "link": _link,
-        "readable": _readable,
-        "plural": number_texts.plural,
-        "count": number_texts.count,
-        "things": number_texts.things,
-        "short": number_texts.short,
-        "tint": tint,
-        "whole_percent": number_texts.whole_percent,
-        "points": number_texts.points,
-        "gain": number_texts.gain,
-        "percent": number_texts.percent,
-        "percent_in_detail": number_texts.percent_in_detail,
-        "percent_at_most": number_texts.percent_at_most,
-        "percent_at_least": number_texts.percent_at_least,
-        "significant": number_texts.significant,
-        "significant_at_most": number_texts.significant_at_most,
-        "significant_at_least": number_texts.significant_at_least,
-        "level": number_texts.level,
-        "factor": number_texts.factor,
-        "plain": number_texts.plain,
-        "written": number_texts.written,
-        "seconds": number_texts.seconds,
-        "probability": number_texts.probability,
-        "optimum": _optimum,
-        "observer": _observer,
-    }
-    environment.filters.update(filters)
+    environment.filters.update({name: getattr(number_texts, name) for name in _TEXTS})
+    words = (_label, _breakable, _columns, _quoted, _knowledge, _link, _readable, _optimum, _observer)
+    environment.filters.update({one.__name__.removeprefix("_"): one for one in (*words, error_map, tint)})
     environment.globals["confidence"] = confidence
     environment.tests["infinite"] = lambda value: value == "infinite" or value == math.inf
     return environment

@@ -11,10 +11,9 @@ import pyarrow as pa
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import sliced
 from funnel.sampling.codes import CodeArray, InputEncoder
-from funnel.sampling.draw import ChannelSampler, OutputArray
+from funnel.sampling.draw import ChannelSampler, OutputArray, SparseSampler
 from funnel.sampling.random_words import WordArray
 from funnel.sampling.row_words import RowWords
-from funnel.sampling.sparse_draw import SparseSampler
 
 # The arrays made for so many rows stay in the processor's cache.
 DRAW_ROWS = 1 << 16

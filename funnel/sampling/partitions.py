@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from funnel.sampling.output_columns import GROUP_ROWS
 from funnel.sampling.output_values import Published, published_by
 from funnel.sampling.row_order import PART_ROWS
 from funnel.sampling.row_words import WordKeys
+from funnel.sampling.spill import bucket_count
 
 PARTITION_ROWS = 2 * GROUP_ROWS
 """Rows that a worker draws in one go, as far as the row groups of the snapshot allow."""
@@ -163,7 +163,7 @@ def partition_groups(sizes: Sequence[int], partition_rows: int = PARTITION_ROWS)
 
 def parts_for(rows: int, part_rows: int = PART_ROWS) -> int:
     """Into how many parts shuffled rows are written: a power of two, with at most so many rows each on average."""
-    return 1 << max(0, math.ceil(math.log2(max(1, rows) / part_rows)))
+    return bucket_count(rows, part_rows)
 
 
 def _sizes(snapshot: str | os.PathLike[str]) -> list[int]:

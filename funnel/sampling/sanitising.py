@@ -1,4 +1,4 @@
-"""Sanitising: from the rows of a table to the rows of a release, by the code that draws the pipeline's releases."""
+"""Sanitising: from the rows of a table, or its whole records, to the rows of a release, by the code of the pipeline."""
 
 from __future__ import annotations
 
@@ -21,11 +21,25 @@ from funnel.sampling.output_columns import GROUP_ROWS
 from funnel.sampling.output_values import published_by
 from funnel.sampling.row_order import in_order, order_words
 from funnel.sampling.row_words import WordKeys, words_for
-from funnel.sampling.whole_records import donors_of, with_classes
 from funnel.tables import read_batches
 
 if TYPE_CHECKING:
     import pandas as pd
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.combinations import count_combinations
+from funnel.errors import DataError, SpecError
+from funnel.sampling.codes import InputEncoder
+from funnel.sampling.donors import RECORD_COLUMN, Donors
+from funnel.tables import arrow_numbers, arrow_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BATCH_ROWS = 1 << 16
 
 
 def sanitise(
@@ -119,3 +133,57 @@ def _with_digests(batches: Iterable[pa.RecordBatch], keys: KeyColumn) -> Iterato
         if not digests.null_count:
             yield batch.append_column(KEY_COLUMN, digests)
     keys.check()
+
+
+def donors_of(
+    table: pd.DataFrame | pa.Table | str | os.PathLike[str], protocol: Protocol, classes: Classifier
+) -> Donors:
+    """The different records of a table by their class: whose records are published for those that change it.
+
+    Raises
+    ------
+    SpecError
+        If the protocol is not over these classes.
+    DataError
+        If the table cannot be read, a column is missing or holds nulls, or nobody is of a class that records come to.
+    """
+    if protocol.inputs != protocol.outputs or protocol.inputs.symbols != tuple((name,) for name in classes.names):
+        raise SpecError("the protocol is not over these classes; take both of one solution of fit_columns")
+    batches = read_batches(table, list(classes.columns), _BATCH_ROWS)
+    counted, _ = count_combinations(batches, classes.columns)
+    if not counted:
+        raise DataError("the table has no row, so nothing can be drawn for it")
+    records = Alphabet(classes.columns, tuple(sorted(counted)))
+    counts = np.array([counted[symbol] for symbol in records.symbols], dtype=np.int64)
+    donors = Donors.of(records, counts, classes, classes.columns)
+    somebody = donors.sizes > 0
+    if empty := int((protocol.matrix[~somebody][:, somebody].any(axis=1)).sum()):
+        raise DataError(
+            f"no record of the table is of {empty:,} of the classes that others come to, so nobody is a donor there; "
+            "fit the protocol to records that are more like these"
+        )
+    return donors
+
+
+def with_classes(batches: Iterable[pa.RecordBatch], donors: Donors) -> Iterator[pa.RecordBatch]:
+    """Batches with the number and the class of every record.
+
+    Raises
+    ------
+    DataError
+        If a record was not there when donors were counted.
+    """
+    names = arrow_texts(list(donors.classes))
+    symbols = zip(*(np.array(texts, dtype=object)[codes] for texts, codes in _columns(donors)), strict=True)
+    encoder = InputEncoder(Alphabet(donors.columns, tuple(symbols)))
+    for batch in sliced(batches, _BATCH_ROWS):
+        records = encoder.codes(batch)
+        if (records < 0).any():
+            raise DataError("the table changed while it was read; read it again")
+        of_class = pa.DictionaryArray.from_arrays(arrow_numbers(donors.of_record[records].astype(np.int32)), names)
+        batch = batch.append_column(RECORD_COLUMN, pa.array(records.astype(np.int32)))
+        yield batch.append_column(CLASS_COLUMN, of_class)
+
+
+def _columns(donors: Donors) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
+    return zip(donors.categories, donors.codes.T, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,11 @@ from funnel.errors import OutputError
 from funnel.sampling.chunks import RowArray
 
 _MEMORY_BYTES = 1 << 24
+
+
+def bucket_count(rows: int, bucket_rows: int) -> int:
+    """A power of two: in how many buckets so many rows are put, with at most ``bucket_rows`` each on average."""
+    return 1 << max(0, math.ceil(math.log2(max(1, rows) / bucket_rows)))
 
 
 class Closing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 from funnel.errors import DataError, SpecError
 from funnel.sampling.key_column import with_missing
 from funnel.sampling.keyed import DigestArray, RecordKey, count_missing_keys, key_digests
-from funnel.sampling.spill import Closing, Spill
+from funnel.sampling.spill import Closing, Spill, bucket_count
 
 BUCKET_ROWS = 1 << 20
 
@@ -49,8 +48,8 @@ class Units(Closing):
     ) -> None:
         self._key = RecordKey(columns, secrets.token_bytes(32))
         self._missing_texts = missing
-        self._bits = max(0, math.ceil(math.log2(max(1, rows) / bucket_rows)))
-        self._spill = Spill(1 << self._bits, directory)
+        buckets = bucket_count(rows, bucket_rows)
+        self._bits, self._spill = buckets.bit_length() - 1, Spill(buckets, directory)
         self._missing = 0
 
     def add(self, batch: pa.RecordBatch) -> None:

@@ -11,7 +11,7 @@ from funnel.release.approval import Outcome
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
+from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, WordsDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
@@ -22,7 +22,6 @@ from funnel.release.record import Record
 from funnel.release.series_index import SeriesIndex
 from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
-from funnel.release.words_document import WordsDocument
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (

@@ -12,8 +12,7 @@ from pydantic import AfterValidator, Field, StrictFloat, StrictInt
 
 from funnel.errors import SpecError
 from funnel.settings.count_protection import PROTECTIONS, ProtectionName
-from funnel.settings.fields import Texts
-from funnel.settings.section import Section
+from funnel.settings.fields import Section, Texts
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

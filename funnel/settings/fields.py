@@ -1,18 +1,33 @@
-"""The kinds of values a setting may have: lines of text, labels, lists of columns, addresses, links, numbers."""
+"""Sections of a spec, and the kinds of values a setting may have: lines of text, labels, columns, links, numbers."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictFloat, StrictStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictStr
 
 from funnel.storage import check_address
 
 # Categories become labels in tables and figures; what is longer is free text, not a category.
 MAX_LABEL = 200
+
+
+class Section(BaseModel):
+    """A part of a spec: immutable, without settings it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _one_line(text: str) -> str:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
-from funnel.settings.fields import Line, Texts, read_columns
-from funnel.settings.section import Section
+from funnel.settings.fields import Line, Section, Texts, read_columns
 
 AUTO = "auto"
 

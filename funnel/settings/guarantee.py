@@ -18,8 +18,7 @@ from pydantic import (
 )
 
 from funnel.errors import SpecError
-from funnel.settings.fields import Line, Positive
-from funnel.settings.section import Section
+from funnel.settings.fields import Line, Positive, Section
 from funnel.wording import did_you_mean, listed, nearest
 
 if TYPE_CHECKING:

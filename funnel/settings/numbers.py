@@ -9,8 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, field_validator, model_validator
 
-from funnel.settings.fields import Line
-from funnel.settings.section import Section, as_tuple, is_number
+from funnel.settings.fields import Line, Section, as_tuple, is_number
 
 # Bins of a declared range have at most so many edges.
 MOST_ROUND_EDGES = 9

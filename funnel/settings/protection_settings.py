@@ -8,8 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, model_validator
 
 from funnel.settings.count_protection import PROTECTIONS, CountProtection, ProtectionName
-from funnel.settings.fields import MAX_LABEL, Positive, Texts
-from funnel.settings.section import Section
+from funnel.settings.fields import MAX_LABEL, Positive, Section, Texts
 
 # Below this the noise is wider than any table, and its bounds take hours.
 MIN_EPSILON = 1e-4

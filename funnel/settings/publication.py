@@ -7,8 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, StrictBool, field_validator
 
-from funnel.settings.fields import Address, Email, Line, Link, Texts, WebAddress
-from funnel.settings.section import Section, as_tuple
+from funnel.settings.fields import Address, Email, Line, Link, Section, Texts, WebAddress, as_tuple
 from funnel.storage import is_url
 
 

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, field_validator, model_validator
 
-from funnel.settings.fields import Groups, Label, Line
-from funnel.settings.section import Section, is_number
+from funnel.settings.fields import Groups, Label, Line, Section, is_number
 from funnel.wording import plain_number
 
 # The category of values without a name of their own.

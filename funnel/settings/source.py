@@ -12,8 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictStr, field_validator, model_validator
 
 from funnel.databases import check_database, names_database
-from funnel.settings.fields import Label, Line, Texts
-from funnel.settings.section import Section, is_number
+from funnel.settings.fields import Label, Line, Section, Texts, is_number
 from funnel.storage import check_address
 from funnel.wording import listed
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictStr, field_validator
 
-from funnel.settings.section import Section
+from funnel.settings.fields import Section
 
 _FOLDER_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 # The workspace has folders of these names that belong to no series.

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, field_validator, model_validator
 
-from funnel.settings.fields import Line
-from funnel.settings.section import Section
+from funnel.settings.fields import Line, Section
 
 
 class LimitSettings(Section):

@@ -20,14 +20,12 @@ from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
 from funnel.planning import MechanismChoice, choose, contenders
-from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT
-from funnel.release.cache import Cache
-from funnel.sampling.engine import Workers
 from funnel.settings.recode import OTHER
 from funnel.solver.invariant import Weighting
 from funnel.spec import ReleaseSpec
-from funnel.tradeoff.sweep import SECONDS, remembered
+from funnel.tradeoff.sweep import SECONDS
+from funnel.tradeoff.trials import Trials
 from funnel.tradeoff.unchanged_by_budget import SECONDS as UNCHANGED_SECONDS
 from funnel.tradeoff.unchanged_by_budget import share_unchanged
 from funnel.wording import toml_text
@@ -88,11 +86,9 @@ def alternatives(
     joint: Joint,
     guarantee: Guarantee,
     noise: Noise | None,
-    workers: Workers,
-    cache: Cache | None = None,
+    trials: Trials,
     *,
     seconds: float | None = None,
-    progress: Progress = quiet,
     utility: Utility = INFORMATION,
     stays: float | None = None,
 ) -> tuple[Alternative, ...]:
@@ -111,7 +107,7 @@ def alternatives(
     noise : Noise or None
         With which these counts, and those of an alternative, are protected. What such noise would leave open of an
         alternative is taken, with the counts that are public now; nothing is drawn.
-    workers, cache, progress, utility
+    trials, utility
         As for `sweep`.
     seconds : float, optional
         For one protocol, as work that is counted; by default what points of curves have.
@@ -135,27 +131,11 @@ def alternatives(
     if invariant:
         read = [one.with_secret() if spec.publishes_secret else one for one in known]
         choice, first = spec.mechanism.weights, int(stays is not None)
-        kept = remembered(
-            _stays,
-            [(one, str(guarantee), choice, seconds) for one in read[first:]],
-            [[one.digest, str(guarantee), choice, seconds] for one in read[first:]],
-            Kept,
-            workers,
-            cache,
-            progress,
-        )
+        kept = trials.results(_stays, [(one, str(guarantee), choice, seconds) for one in read[first:]], Kept)
         shares = [*[stays] * first, *(found.nats for found in kept)]
         made = [_with_utility(table, share, None) for table, share in zip(tables, shares, strict=True)]
     else:
-        kept = remembered(
-            _kept,
-            [(one, str(guarantee), seconds, utility) for one in known],
-            [[one.digest, str(guarantee), seconds, *utility.content] for one in known],
-            Kept,
-            workers,
-            cache,
-            progress,
-        )
+        kept = trials.results(_kept, [(one, str(guarantee), seconds, utility) for one in known], Kept)
         made = [
             _with_utility(
                 table, _part_of(found.nats, utility.whole(table.joint)), found.nats if utility == INFORMATION else None

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from funnel.errors import SpecError
@@ -18,18 +14,13 @@ from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms import mechanism, names
 from funnel.planning import PlanRow, plan
-from funnel.progress import Progress, quiet
-from funnel.release.cache import Cache
-from funnel.release.files import private_folder
-from funnel.sampling.engine import Workers
+from funnel.tradeoff.trials import Trials
 
 PARTS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 """Budgets that are looked at, as parts of the one of the spec."""
 SECONDS = 0.25
 """Seconds for one optimisation of one point, as work that is counted."""
-_FILE = "point.json"
 
-R = TypeVar("R")
 P = TypeVar("P", bound=Any)
 
 
@@ -109,13 +100,11 @@ class Sweep:
 def sweep(
     joint: Joint,
     guarantee: Guarantee,
-    workers: Workers,
-    cache: Cache | None = None,
+    trials: Trials,
     *,
     reads_secret: bool = False,
     parts: Sequence[float] = PARTS,
     seconds: float = SECONDS,
-    progress: Progress = quiet,
     utility: Utility = INFORMATION,
 ) -> Sweep:
     """Fit every mechanism that may be used at several budgets.
@@ -127,17 +116,13 @@ def sweep(
     guarantee : Guarantee
         Several numbers keep their proportion. Where there is no budget to vary, such as for perfect privacy, it is
         looked at as it is.
-    workers : Workers
-    cache : Cache, optional
-        Points that were made of the same counts by the same code are taken from it, and new ones kept as they are
-        there: a sweep that was stopped goes on where it was.
+    trials : Trials
     reads_secret : bool
         Whether protocols that read the secret may be used.
     parts : sequence of float
         Of the budget.
     seconds : float
         For each point, as work that is counted: the same points on every machine.
-    progress : callable
     utility : Utility
         What mechanisms are compared by.
 
@@ -157,8 +142,7 @@ def sweep(
     # Optima take longest, so they begin first.
     chosen.sort(key=lambda name: not mechanism(name).optimises)
     tasks = [(joint, str(one), name, seconds, utility) for name in chosen for one in budgets]
-    keys = [_key(joint, *task[1:4], *utility.content) for task in tasks]
-    found = remembered(_point, tasks, keys, Point, workers, cache, progress)
+    found = trials.results(_point, tasks, Point)
     order = {name: place for place, name in enumerate(names())}
     points = sorted(found, key=lambda point: (order[point.mechanism], point.budget))
     curves = groupby(points, key=lambda point: point.mechanism)
@@ -191,63 +175,6 @@ def rising(points: Sequence[P], worth: Callable[[P], float | None]) -> list[P]:
     return found
 
 
-def remembered(
-    function: Callable[..., R],
-    tasks: Sequence[tuple[Any, ...]],
-    keys: Sequence[list[object]],
-    kind: Callable[..., R],
-    workers: Workers,
-    cache: Cache | None,
-    progress: Progress,
-) -> list[R]:
-    """What a function makes of tasks, in their order; from the cache where it is there.
-
-    Parameters
-    ----------
-    function : callable
-        At the top of a module, of a task's values; returns a ``kind``.
-    tasks, keys : sequences
-        Tasks, each with a joint law first, and all that the result of each depends on, as JSON values.
-    kind : frozen dataclass of plain values
-    workers : Workers
-    cache : Cache or None
-    progress : callable
-    """
-    made: dict[int, R] = {}
-    names_of = [None if cache is None else cache.key(function.__qualname__, *key) for key in keys]
-    for i, name in enumerate(names_of):
-        kept = None if cache is None or name is None else cache.find(name)
-        if kept is not None:
-            made[i] = kind(**json.loads(kept[_FILE]))
-    missing = [i for i in range(len(tasks)) if i not in made]
-    progress("comparing budgets", len(made), len(tasks))
-    private = None if cache is None else private_folder(cache.folder)
-    with TemporaryDirectory(prefix=".tables-", dir=private) as folder:
-        for place, result in workers.run(_called, _handed(function, [tasks[i] for i in missing], Path(folder))):
-            i = missing[place]
-            made[i] = result
-            if cache is not None and (name := names_of[i]) is not None:
-                cache.keep(name, {_FILE: json.dumps(asdict(result)).encode()})
-            progress("comparing budgets", len(made), len(tasks))
-    return [made[i] for i in range(len(tasks))]
-
-
-def _handed(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], folder: Path) -> list[tuple[Any, ...]]:
-    """Tasks that name a file in place of their joint law: small enough for a pipe whose reader may have been killed."""
-    files: dict[int, str] = {}
-    for joint, *_ in tasks:
-        if id(joint) not in files:
-            path = folder / str(len(files))
-            path.write_bytes(pickle.dumps(joint))
-            files[id(joint)] = str(path)
-    return [(function, files[id(joint)], *rest) for joint, *rest in tasks]
-
-
-def _called(function: Callable[..., R], path: str, *rest: object) -> R:
-    # Written by the process that started this one, into a folder of its own.
-    return function(pickle.loads(Path(path).read_bytes()), *rest)
-
-
 def varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
     """The guarantee with parts of its budget, ascending, its own among them; as it is where it has none to vary."""
     if guarantee.is_perfect or not math.isfinite(guarantee.budget):
@@ -263,10 +190,6 @@ def varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
             continue
         made.append(one)
     return made
-
-
-def _key(joint: Joint, *rest: object) -> list[object]:
-    return [joint.digest, *rest]
 
 
 def _point(joint: Joint, text: str, name: str, seconds: float, utility: Utility = INFORMATION) -> Point:

@@ -14,13 +14,11 @@ from funnel.joint import FloatArray, Joint
 from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import INFORMATION
 from funnel.planning import PlanRow
-from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT, Protocol
-from funnel.release.cache import Cache
-from funnel.sampling.engine import Workers
 from funnel.solver.invariant import Weighting, share_kept
 from funnel.solver.optimum import optimal
-from funnel.tradeoff.sweep import Point, Sweep, remembered, rising, varied
+from funnel.tradeoff.sweep import Point, Sweep, rising, varied
+from funnel.tradeoff.trials import Trials
 
 SECONDS = 5.0
 """Seconds for one optimisation of one point, as work that is counted."""
@@ -117,13 +115,11 @@ def unchanged_curve(
     joint: Joint,
     guarantee: Guarantee,
     weights: Weighting,
-    workers: Workers,
-    cache: Cache | None = None,
+    trials: Trials,
     *,
     fitted: PlanRow | None = None,
     parts: Sequence[float] = PARTS,
     seconds: float = SECONDS,
-    progress: Progress = quiet,
 ) -> UnchangedCurve:
     """Fit the invariant protocol at several budgets.
 
@@ -135,7 +131,7 @@ def unchanged_curve(
         As for `funnel.tradeoff.sweep.sweep`.
     weights : "root", "share" or "uniform"
         What values count that stay as they are.
-    workers, cache, parts, seconds, progress
+    trials, parts, seconds
         As for `funnel.tradeoff.sweep.sweep`.
     fitted : PlanRow, optional
         Of this mechanism under the guarantee itself: it is not fitted again, and the page tells what the plan does.
@@ -143,8 +139,7 @@ def unchanged_curve(
     known = [] if fitted is None or fitted.protocol is None else [_point_of_row(joint, guarantee, weights, fitted)]
     budgets = [one for one in varied(guarantee, parts) if not known or one != guarantee]
     tasks = [(joint, str(one), weights, seconds) for one in budgets]
-    keys: list[list[object]] = [[joint.digest, *task[1:]] for task in tasks]
-    found = remembered(_point, tasks, keys, UnchangedPoint, workers, cache, progress)
+    found = trials.results(_point, tasks, UnchangedPoint)
     points = sorted([*known, *found], key=lambda point: point.budget)
     labels = joint.secret.labels
     return UnchangedCurve(

@@ -388,7 +388,7 @@ def test_a_version_that_got_to_its_place_is_in_the_register_whatever_came_after(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Register, "settle", stop)
+        patched.setattr(Register, "commit", stop)
         with pytest.raises(KeyboardInterrupt):
             run(spec)
     assert (tmp_path / "releases" / "panel" / "1.0.0").is_dir()

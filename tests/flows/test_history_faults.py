@@ -157,7 +157,7 @@ def test_another_scheduler_goes_on_where_one_was_killed(panel: PanelProject) -> 
     assert not other.in_folders()
     assert panel.release().said["version"] == "1.2.0"
     # In its place, and not yet in the register.
-    assert panel.release("--again", dies="before funnel.register.register.Register.settle").status == -9
+    assert panel.release("--again", dies="before funnel.register.register.Register.commit").status == -9
     said = other.release().said
     assert (said["version"], said["history"]["versions"]) == ("1.0.0", 5)
     assert panel.release().said["version"] == "1.2.1"

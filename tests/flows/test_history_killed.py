@@ -28,7 +28,7 @@ AFTER_IT_IS_THERE = (
     "before funnel.release.records.Records.complete",
     "after funnel.release.records.Records.complete",
     "before funnel.register.register.Register._take_head",
-    "after funnel.register.register.Register.settle",
+    "after funnel.register.register.Register.commit",
     "after funnel.pipeline.ledger.account.Account.published",
 )
 # Rows are whole by then.

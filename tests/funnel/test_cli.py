@@ -26,7 +26,8 @@ from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.estimation.means import estimate_numbers
 from funnel.frequencies.public_counts import Frequencies
-from funnel.history.version_forecast import outlook
+from funnel.history.version_forecast import forecast_version
+from funnel.history.version_terms import VersionTerms
 from funnel.planning import plan
 from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.release.layout import ReleaseFolder
@@ -191,7 +192,7 @@ def test_a_plan_about_the_same_people_weighs_reserves_and_beginnings(tmp_path: P
 def test_a_plan_given_histories_says_how_many_and_who_is_moved() -> None:
     past, observed = second_version()
     target = fit("optimal", observed.joint, LIP(0.4))
-    found = outlook(past, observed, LIP(0.4), target, 1.0, (0.8,))
+    found = forecast_version(past, observed, VersionTerms(LIP(0.4), "planned", target), (0.8,))
     shown = StringIO()
     console = Console(False, RichConsole(file=shown, width=200))
     described = ReleaseSpec.of({**SPEC_OF_ANY, "source": {"path": "people.parquet"}})
@@ -200,7 +201,7 @@ def test_a_plan_given_histories_says_how_many_and_who_is_moved() -> None:
     console.print_plan(SpecPlan(described, observed.joint, UNPROTECTED, [bound]))
     text = " ".join(shown.getvalue().split())
     assert f"in 1 version: {found.histories} histories, 0 of 200 people new" in text
-    assert f"{found.asked.moved} people out of the bound by what was published before" in text
+    assert f"{found.declared.moved} people out of the bound by what was published before" in text
     assert "reserve kept of H(X) moved outside moved next 1 * " in text
 
 

@@ -159,8 +159,8 @@ FOLLOWING = [
                 "real people in the effective channel",
                 "shares of people by history, which no noise protects",
                 "funnel.pipeline.tasks.follow",
-                "fitted(decided(expected_now), ",
-                f"fitted(decided({TOOLS}.where_expected(people.observed, expected_now)), ",
+                "fitted(terms.decide(register.past, expected_now), ",
+                f"fitted(terms.decide(register.past, {TOOLS}.where_expected(people.observed, expected_now)), ",
                 CAUGHT,
             ),
             (

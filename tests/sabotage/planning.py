@@ -45,7 +45,7 @@ PLANNING = [
     Mutant(
         "columns of the grid that do not sum up",
         "numbers that are no probabilities",
-        "funnel.release.coarse",
+        "funnel.release.inside",
         "missing = round(2**bits - float(steps[:, x].sum()))",
         "missing = 0",
         "protocol.__post_init__",

@@ -80,7 +80,7 @@ def weighed(outlook: dict[str, Any], step: float) -> list[dict[str, Any]]:
     Parameters
     ----------
     outlook : dict
-        As `funnel.history.version_forecast.Outlook.to_dict` has it.
+        As `funnel.history.version_forecast.VersionForecast.to_dict` has it.
     step : float
         Of public shares.
     """

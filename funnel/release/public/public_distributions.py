@@ -219,10 +219,10 @@ class PublicRarity:
         words: Words = (
             "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
         )
-        return cls.told(laws, words)
+        return cls.from_words(laws, words)
 
     @classmethod
-    def told(cls, laws: PublicDistributions, combinations: Words) -> PublicRarity:
+    def from_words(cls, laws: PublicDistributions, combinations: Words) -> PublicRarity:
         """Of published laws, and what is said of combinations."""
         inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
         return cls(int(np.ceil(1.5 * laws.step * laws.n)), inputs, secrets, combinations)

@@ -30,6 +30,7 @@ from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
 from funnel.report.estimated import estimated
 from funnel.report.internal.attacks import Attacks
+from funnel.report.public.report_tables import furthest
 
 # What judges and attacks, beside the libraries that compute.
 _JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
@@ -121,8 +122,6 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
     # Records expected of each (secret, output), from the exact counts.
     both = secret_output_distribution(joint, content.protocol) * joint.n
     size = np.abs(np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)).ravel()
-    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_LIFTS]]
-    places = [divmod(i, lift.shape[1]) for i in order if not np.isnan(size[i])]
     return tuple(
         ExactLift(
             secret=joint.secret.labels[s],
@@ -132,7 +131,7 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
             output_expected=float(both[:, y].sum()),
             both_expected=float(both[s, y]),
         )
-        for s, y in places
+        for s, y in furthest(size, lift.shape[1], MAX_LIFTS)
     )
 
 

@@ -112,7 +112,7 @@ def _rounded(told: PublicReport, document: ProtocolDocument) -> _Known:
         left = _OF_SECRETS
     if document.posterior is not None:
         left += _OF_OUTPUTS
-    rarity = PublicRarity.told(laws, told.rarity.combinations)
+    rarity = PublicRarity.from_words(laws, told.rarity.combinations)
     return _Known(laws, _told_findings(told, laws, outputs if named else ()), rarity, (*_TAKEN, *left))
 
 

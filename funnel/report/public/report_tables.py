@@ -86,7 +86,7 @@ def largest(keys: FloatArray | Sequence[float], most: int = MAX_ROWS) -> list[in
     return [int(i) for i in order[:most]]
 
 
-def told(value: float) -> float | None:
+def number_or_none(value: float) -> float | None:
     """A figure for a document; None where it is not told or does not exist."""
     return None if math.isnan(value) else float(value)
 
@@ -244,7 +244,7 @@ def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
             LiftTableRow(
                 output=label,
                 cells=tuple(
-                    LiftCell(lift=told(value), strength=told(used))
+                    LiftCell(lift=number_or_none(value), strength=number_or_none(used))
                     for value, used in zip(lift[:, y], strength[:, y], strict=True)
                 ),
                 ratio=None if math.isnan(ratios[y]) else float(ratios[y]),
@@ -254,20 +254,24 @@ def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
     )
 
 
+def furthest(size: FloatArray, outputs: int, most: int) -> list[tuple[int, int]]:
+    """The places (secret, output) whose lifts are furthest from 1, of those that are known, by their size (c b,)."""
+    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:most]]
+    return [divmod(i, outputs) for i in order if not np.isnan(size[i])]
+
+
 def _strongest(content: PublicContent, strength: FloatArray, size: FloatArray) -> tuple[StrongLift, ...]:
     """The (secret, output) whose lifts are furthest from 1, of all whose secret and output occur."""
     posterior, lift = posterior_of_secret(content), content.findings.lift
-    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_ROWS]]
-    places = [divmod(i, posterior.shape[1]) for i in order if not np.isnan(size[i])]
     return tuple(
         StrongLift(
             secret=content.laws.secret.labels[s],
             output=content.protocol.outputs.labels[y],
             prior=float(content.laws.p_secret[s]),
             posterior=float(posterior[s, y]),
-            cell=LiftCell(lift=told(lift[s, y]), strength=told(strength[s, y])),
+            cell=LiftCell(lift=number_or_none(lift[s, y]), strength=number_or_none(strength[s, y])),
         )
-        for s, y in places
+        for s, y in furthest(size, posterior.shape[1], MAX_ROWS)
     )
 
 
@@ -293,7 +297,7 @@ def accuracy(content: PublicContent) -> Accuracy | None:
     errors, shares = content.accuracy.errors, content.laws.p_input
     return Accuracy(
         rows=tuple(
-            Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=told(errors[x]))
+            Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=number_or_none(errors[x]))
             for x in largest(shares, MAX_FREQUENCIES)
             if shares[x] > 0
         ),
@@ -320,11 +324,11 @@ def strongest_case(content: PublicContent) -> StrongestCase | None:
         output=findings.witness_output,
         secret=findings.witness_secret,
         prior=float(laws.p_secret[s]),
-        posterior=told(posterior[s]),
+        posterior=number_or_none(posterior[s]),
         upward=findings.witness_upward,
         other=other,
         other_prior=float(laws.p_secret[t]),
-        other_posterior=told(posterior[t]),
+        other_posterior=number_or_none(posterior[t]),
         given=findings.witness_given,
     )
 

@@ -18,7 +18,7 @@ from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.drafting.asking import ask
 from funnel.drafting.choice import Answers
-from funnel.drafting.command import draft_file
+from funnel.drafting.command import GivenSource, draft_file
 from funnel.drafting.look import look_at
 from funnel.drafting.roles import roles_of
 from funnel.errors import DataError, SpecError
@@ -38,7 +38,7 @@ def written(folder: Path, source: pd.DataFrame | Path, secret: str, publish: str
         source.to_csv(path, index=False)
     columns = None if publish is None else tuple(publish.split(","))
     file = folder / "spec.toml"
-    draft_file(str(path), None, None, file, True, quiet, answers=Answers((secret,), columns, **more))
+    draft_file(GivenSource(str(path)), file, True, quiet, answers=Answers((secret,), columns, **more))
     return ReleaseSpec.load(file)
 
 
@@ -63,7 +63,7 @@ class TestTablesOfCounts:
 
     def test_a_draft_says_so(self, tmp_path: Path) -> None:
         self.table().to_csv(tmp_path / "table.csv", index=False)
-        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet)
+        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet)
         assert "'count' seems to say how many people" in " ".join(said["notes"])
 
     def test_a_person_may_say_that_it_is_a_value_of_one_record(self, tmp_path: Path) -> None:
@@ -92,14 +92,14 @@ class TestNumbersOfPeopleThatRepeat:
     def test_by_their_name(self, tmp_path: Path, name: str) -> None:
         self.table(name).to_csv(tmp_path / "table.csv", index=False)
         answers = Answers(("ill",), ("sex",))
-        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
+        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
         assert f"people by {name}, so this bound is about one row" in " ".join(said["notes"])
 
     def test_by_their_values(self, tmp_path: Path) -> None:
         table = self.table("x").assign(x=lambda one: (one["x"] - 5) // 97)
         table.to_csv(tmp_path / "table.csv", index=False)
         answers = Answers(("ill",), ("sex",))
-        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
+        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
         assert "x may say whose record it is, of people who have several" in " ".join(said["notes"])
 
 
@@ -204,7 +204,7 @@ class TestColumnsOfRareValues:
 
     def test_a_draft_proposes_none_of_them(self, tmp_path: Path) -> None:
         self.table().to_csv(tmp_path / "t.csv", index=False)
-        draft_file(str(tmp_path / "t.csv"), None, None, tmp_path / "t.toml", False, quiet)
+        draft_file(GivenSource(str(tmp_path / "t.csv")), tmp_path / "t.toml", False, quiet)
         said = (tmp_path / "t.toml").read_text(encoding="utf-8")
         assert "Other" not in said.partition("[categories]")[2]
 
@@ -329,7 +329,7 @@ class TestPeople:
         visits(600).to_csv(tmp_path / "table.csv", index=False)
         columns = ("ward", "age", "sex", "no_of_tests", "diagnosis")
         answers = Answers(("chronic",), columns, unit=("patient",))
-        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "spec.toml", True, quiet, answers=answers)
+        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
         spec = ReleaseSpec.load(tmp_path / "spec.toml")
         left = columns[len(spec.publish) :]
         assert spec.publish == columns[: len(spec.publish)]
@@ -430,7 +430,7 @@ class TestColumns:
         table.to_csv(tmp_path / "wide.csv", index=False)
         answers = Answers(("code",), tuple(f"place {k}" for k in range(9)))
         out = tmp_path / "spec.toml"
-        draft = draft_file(str(tmp_path / "wide.csv"), None, None, out, True, quiet, answers=answers)
+        draft = draft_file(GivenSource(str(tmp_path / "wide.csv")), out, True, quiet, answers=answers)
         assert "[groups]" in out.read_text()
         assert "of code is protected as one value" in " ".join(draft["notes"])
 
@@ -449,9 +449,7 @@ class TestColumns:
         assert len(counts) == 2
         assert counts.sum(axis=1).min() >= 300
         draft = draft_file(
-            str(tmp_path / "table.csv"),
-            None,
-            None,
+            GivenSource(f"{tmp_path}/table.csv"),
             tmp_path / "x.toml",
             True,
             quiet,
@@ -465,7 +463,7 @@ class TestColumns:
         table = survey(2_000).assign(smoker=[int(k < 12) for k in range(2_000)])
         table.to_csv(tmp_path / "table.csv", index=False)
         answers = Answers(("smoker",), ("age", "region"))
-        said = draft_file(str(tmp_path / "table.csv"), None, None, tmp_path / "x.toml", True, quiet, answers=answers)
+        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "x.toml", True, quiet, answers=answers)
         assert "12 records with the rarest value of smoker are few" in " ".join(said["notes"])
 
     @pytest.mark.parametrize(("each", "apart"), [(20, None), (60, 50)])
@@ -548,9 +546,7 @@ class TestFewRecords:
         assert spec.frequencies.protection == "noise"
         assert count_joint(spec, quiet).n == 80
         said = draft_file(
-            str(tmp_path / "table.csv"),
-            None,
-            None,
+            GivenSource(f"{tmp_path}/table.csv"),
             tmp_path / "spec.toml",
             True,
             quiet,

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.cli import main
-from funnel.drafting.command import draft_file
+from funnel.drafting.command import GivenSource, draft_file
 from funnel.drafting.guess import guessed
 from funnel.drafting.look import look_at
 from funnel.errors import DataError, FunnelError, SpecError
@@ -33,7 +33,7 @@ from tests.projects import ADULT, adult_rows
 def drafted(folder: Path, source: str | Path, **given: Any) -> str:
     """The text of the draft for a source."""
     output = folder / "draft.toml"
-    draft_file(str(source), given.get("table"), given.get("query"), output, False, quiet)
+    draft_file(GivenSource(str(source), **given), output, False, quiet)
     return output.read_text(encoding="utf-8")
 
 
@@ -287,7 +287,7 @@ class TestFiles:
         with pytest.raises(SpecError, match="--force"):
             drafted(tmp_path, tmp_path / "t.csv")
         assert (tmp_path / "draft.toml").read_text() == "mine"
-        draft_file(str(tmp_path / "t.csv"), None, None, tmp_path / "draft.toml", True, quiet)
+        draft_file(GivenSource(str(tmp_path / "t.csv")), tmp_path / "draft.toml", True, quiet)
         assert "publish" in (tmp_path / "draft.toml").read_text()
 
     def test_a_source_that_is_not_there_writes_nothing(self, tmp_path: Path) -> None:
@@ -301,5 +301,5 @@ class TestFiles:
         (tmp_path / "specs").mkdir()
         (tmp_path / "data" / "t.csv").write_text("income,b\n" + "1,2\n2,1\n1,1\n" * 9)
         monkeypatch.chdir(tmp_path)
-        draft_file("data/t.csv", None, None, Path("specs/draft.toml"), False, quiet)
+        draft_file(GivenSource("data/t.csv"), Path("specs/draft.toml"), False, quiet)
         assert chosen(tmp_path / "specs").source_path == tmp_path / "data" / "t.csv"

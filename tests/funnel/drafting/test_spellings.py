@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from funnel.drafting.choice import Answers
-from funnel.drafting.command import draft_file
+from funnel.drafting.command import GivenSource, draft_file
 from funnel.drafting.look import look_at
 from funnel.drafting.spellings import spellings_of
 from funnel.progress import quiet
@@ -32,7 +32,7 @@ def answered(n: int = 3000) -> pd.DataFrame:
 def drafted(folder: Path, table: pd.DataFrame, publish: str, **more: Any) -> tuple[ReleaseSpec, list[str]]:
     table.to_csv(folder / "t.csv", index=False)
     answers = Answers(("ill",), tuple(publish.split(",")), **more)
-    said = draft_file(str(folder / "t.csv"), None, None, folder / "s.toml", True, quiet, answers=answers)
+    said = draft_file(GivenSource(str(folder / "t.csv")), folder / "s.toml", True, quiet, answers=answers)
     return ReleaseSpec.load(folder / "s.toml"), said["notes"]
 
 

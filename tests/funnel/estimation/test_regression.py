@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Alphabet, Attribute, Joint, Protocol, SolverError, SpecError, fit
-from funnel.estimation.linear_source import LinearSource
 from funnel.estimation.plain_counts import PlainCounts
-from funnel.estimation.regression import regress
+from funnel.estimation.regression import LinearSource, regress
 from funnel.estimation.variance_ratios import variance_ratio
 
 VALUES = Alphabet(

@@ -15,8 +15,8 @@ from funnel.alphabet import Alphabet
 from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by, require_posterior
-from funnel.history.beliefs import cone_over
 from funnel.history.changes import Changes
+from funnel.history.conditions import cone_over
 from funnel.history.following import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Past

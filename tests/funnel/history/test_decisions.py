@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import funnel
 from funnel.history.changes import Changes
 from funnel.history.decisions import channel_digest, decision_array, decision_digest, decision_keys, history_digest
-from funnel.history.drawing import drawing_protocol
 from funnel.history.following import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Past
+from funnel.history.step import drawing_protocol
 from funnel.protocol import DENOMINATOR
 from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_key
 

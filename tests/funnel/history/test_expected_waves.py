@@ -17,6 +17,7 @@ from funnel.history.expected import LEAST, Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR
@@ -58,7 +59,7 @@ def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed:
     joint = funnel.Joint.from_counts(np.bincount(cells, minlength=C * A).reshape(C, A))
     nodes = np.where(np.arange(rows.count) < gone, -1, 0)
     target = optimal(LAW, guarantee).protocol
-    asked = UnitVersion(Past(), rows, cells, joint, nodes, guarantee, "v", target)
+    asked = UnitVersion(Past(), rows, cells, joint, nodes, VersionTerms(guarantee, "v", target))
     return follow_waves(asked, expected_units(), draw)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.history.history_groups import grouped, halves, spread
+from funnel.history.history_groups import grouped, split_group, spread
 
 
 def laws_of(seed: int, members: int, kinds: int) -> np.ndarray:
@@ -33,7 +33,7 @@ def test_groups_part_the_histories(seed: int, members: int, kinds: int, number: 
 @given(st.integers(0, 10**6), st.integers(2, 30))
 def test_a_cut_leaves_two_groups_that_are_closer(seed: int, members: int) -> None:
     laws, weights = laws_of(seed, members, 4), np.random.default_rng(seed).random(members) + 0.1
-    first, second = halves(laws, weights, np.arange(members))
+    first, second = split_group(laws, weights, np.arange(members))
     assert len(first)
     assert len(second)
     assert sorted([*first, *second]) == list(range(members))
@@ -43,5 +43,5 @@ def test_a_cut_leaves_two_groups_that_are_closer(seed: int, members: int) -> Non
 
 def test_equal_laws_are_cut_too_where_somebody_asks_for_it() -> None:
     laws = np.full((5, 2, 3), 1 / 6)
-    first, second = halves(laws, np.ones(5), np.arange(5))
+    first, second = split_group(laws, np.ones(5), np.arange(5))
     assert (len(first), len(second)) == (2, 3)

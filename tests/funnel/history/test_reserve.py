@@ -10,7 +10,7 @@ from funnel.history.changes import Changes
 from funnel.history.following import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.reserve import ReserveCost, cost_of, moved_next
+from funnel.history.version_forecast import ReserveCost, cost_of, moved_next
 
 BEFORE = Joint.from_counts([[60, 30, 10], [10, 30, 60]])
 

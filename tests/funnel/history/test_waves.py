@@ -17,6 +17,7 @@ from funnel.errors import SpecError
 from funnel.history.changes import Changes
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows, row_changes
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from tests.funnel.history.unit_brute import Cell, UnitReader, Version, by_secret, moved
@@ -69,7 +70,7 @@ class Book:
         self.alphabets = (*getattr(self, "alphabets", ()), (secrets, inputs))
         nodes = np.array([self.nodes.get(u, 0) for u in named])
         waves = follow_waves(
-            UnitVersion(self.past, UnitRows(units, places), cells, joint, nodes, self.guarantee, f"v{t}"),
+            UnitVersion(self.past, UnitRows(units, places), cells, joint, nodes, VersionTerms(self.guarantee, f"v{t}")),
             CountedUnits(self._changes(version), self.read_alone),
             lambda step, rows, had: self._drawn(step, cells[rows] % len(inputs), had),
         )

@@ -13,7 +13,7 @@ import pytest
 from funnel import LIP, Joint, plan
 from funnel.errors import LedgerError, SpecError
 from funnel.history.following import follow
-from funnel.history.version_forecast import Outlook
+from funnel.history.version_forecast import VersionForecast
 from funnel.measures import Estimation, Information
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
@@ -48,7 +48,7 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
     return ReleaseSpec.of({**SETTINGS, **changes}, folder)
 
 
-def planned(spec: ReleaseSpec, mechanisms: tuple[str, ...] = ("grr", "optimal")) -> Outlook | None:
+def planned(spec: ReleaseSpec, mechanisms: tuple[str, ...] = ("grr", "optimal")) -> VersionForecast | None:
     joint = count_joint(spec, quiet)
     rows = plan(joint, LIP(2.0), mechanisms)
     (found,) = plan_version(spec, previewed(spec, joint), (("lip:2.0", rows),))
@@ -80,8 +80,8 @@ def test_a_second_version_is_planned_given_the_history_and_leaves_nothing_but_fi
     assert found.histories == len(np.unique(observed.nodes)) > 1
     assert found.new == len(set(WAVES[1].people["id"]) - set(WAVES[0].people["id"]))
     assert [cost.reserve for cost in found.costs] == [1.0, 0.95, 0.9, 0.8]
-    assert found.asked.reserve == 0.9
-    assert found.asked.step.past.chapters[0].version == "panel/1.0.0"
+    assert found.declared.reserve == 0.9
+    assert found.declared.step.past.chapters[0].version == "panel/1.0.0"
     assert found.beginnings == ()
 
 
@@ -92,7 +92,7 @@ def test_values_as_they_are_are_forecast_as_a_release_makes_them(tmp_path: Path,
     spec = spec_in(tmp_path, mechanism={"name": "invariant", "weights": weights})
     found = planned(spec, ("invariant",))
     assert found is not None
-    step, joint = found.asked.step, count_joint(spec, quiet)
+    step, joint = found.declared.step, count_joint(spec, quiet)
     made = follow(
         register.past,
         step.observed,
@@ -114,7 +114,7 @@ def test_versions_for_estimates_are_forecast_as_a_release_makes_them(tmp_path: P
     register = with_first_version(tmp_path)
     found = planned(spec_in(tmp_path, utility="estimation"))
     assert found is not None
-    step = found.asked.step
+    step = found.declared.step
     made, informative = (
         follow(
             register.past,

@@ -17,11 +17,10 @@ import pytest
 
 from funnel.errors import FunnelError
 from funnel.guarantees import LIP, Guarantee
-from funnel.history.drawing import drawing_protocol
 from funnel.history.following import follow
 from funnel.history.observed import Secrets
 from funnel.history.observers import OBSERVERS, observers_of
-from funnel.history.step import Step
+from funnel.history.step import Step, drawing_protocol
 from funnel.joint import Joint
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
@@ -109,7 +108,7 @@ def publish(
         secrets=secrets,
     )
     prepared = prepare_entry(register, noted, terms)
-    register.settle(prepared)
+    register.commit(prepared)
     return step
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import DataError, LedgerError
-from funnel.history.drawing import drawing_protocol
+from funnel.history.step import drawing_protocol
 from funnel.register.entry import PEOPLE
 from funnel.register.entry_files import read_table
 from funnel.register.following import drawn_people, follow_snapshot

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import DataError, LedgerError, SpecError
-from funnel.history.drawing import drawing_protocol
+from funnel.history.step import drawing_protocol
 from funnel.protocol import DENOMINATOR
 from funnel.register.entry import ENTRY, HEAD
 from funnel.register.following import follow_snapshot

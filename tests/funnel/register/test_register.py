@@ -83,7 +83,7 @@ def test_killed_at_every_change_on_disk(tmp_path: Path) -> None:
         with killed_after(changes) as was_killed, open_register(workspace, REGISTER) as register:
             prepared = prepare(register, drawn, "1.1.0")
             known["panel", "1.1.0"] = prepared.entry_sha256
-            register.settle(prepared)
+            register.commit(prepared)
         published = lambda series, version, known=known: known.get((series, version))  # noqa: E731
         # Killed while it is put right, too.
         for more in range(0, 12, 3):

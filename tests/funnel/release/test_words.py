@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from funnel.errors import DataError
-from funnel.release.words_document import WordsDocument, words_document
+from funnel.release.documents import WordsDocument, words_document
 from funnel.sampling.word_record import WordRecord
 from tests.schemas import validated
 

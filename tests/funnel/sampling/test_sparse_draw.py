@@ -14,9 +14,8 @@ from funnel.errors import DataError
 from funnel.findings.probe import expected_probe
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.sampling.answers import sampler_of
-from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.draw import ChannelSampler, SparseSampler
 from funnel.sampling.probe import probe_digest
-from funnel.sampling.sparse_draw import SparseSampler
 from funnel.sparse_weights import SparseWeights
 
 

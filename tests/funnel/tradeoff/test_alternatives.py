@@ -19,6 +19,7 @@ from funnel.solver.optimum import optimal
 from funnel.source.counting import count_joint
 from funnel.tradeoff.alternatives import Alternative, alternatives
 from funnel.tradeoff.meaning import beliefs
+from funnel.tradeoff.trials import Trials
 from tests.projects import spec_of
 
 ROWS = {
@@ -38,7 +39,7 @@ def looked_at(folder: Path, noise: Noise | None = None, **changes: Any) -> tuple
     pd.DataFrame(cells, columns=["s", "x", "n"]).to_parquet(folder / "t.parquet", index=False)
     spec = spec_of("t.parquet", folder, **{"publish": ["x", "n"], **changes})
     joint = count_joint(spec, quiet)
-    return joint, alternatives(spec, joint, LIP(0.5), noise, OneWorker(), seconds=0.2)
+    return joint, alternatives(spec, joint, LIP(0.5), noise, Trials(OneWorker()), seconds=0.2)
 
 
 def test_every_column_and_rare_values_of_every_column_are_looked_at(tmp_path: Path) -> None:

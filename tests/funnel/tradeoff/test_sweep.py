@@ -18,6 +18,7 @@ from funnel.mechanisms import mechanism
 from funnel.release.cache import Cache
 from funnel.sampling.engine import OneWorker
 from funnel.tradeoff.sweep import Point, Sweep, rising, sweep
+from funnel.tradeoff.trials import Trials
 from tests.strategies import joints
 
 JOINT = Joint.from_counts([[30, 5, 9], [10, 50, 7]], secret=["ill", "well"])
@@ -37,7 +38,7 @@ class Counting(OneWorker):
 @settings(max_examples=5)
 @given(joints(max_secrets=3, max_inputs=4))
 def test_nothing_that_can_be_used_keeps_more_than_is_certified_at_its_budget_or_at_a_larger_one(joint: Joint) -> None:
-    found = sweep(joint, LIP(0.5), OneWorker(), parts=(0.5, 2.0), seconds=0.2)
+    found = sweep(joint, LIP(0.5), Trials(OneWorker()), parts=(0.5, 2.0), seconds=0.2)
     assert found.budgets == (0.25, 0.5, 1.0)
     for point in found.points:
         assert point.kept is None or (point.level is not None and point.level <= point.budget and not point.reason)
@@ -47,7 +48,7 @@ def test_nothing_that_can_be_used_keeps_more_than_is_certified_at_its_budget_or_
 
 
 def test_points_are_those_of_a_plan_at_every_budget() -> None:
-    found = sweep(JOINT, ALIP(1.3, 0.7), OneWorker(), parts=(0.5,))
+    found = sweep(JOINT, ALIP(1.3, 0.7), Trials(OneWorker()), parts=(0.5,))
     assert [point.guarantee for point in found.of("grr")] == ["alip:0.65,0.35", "alip:1.3,0.7"]
     best = found.best(max(found.budgets))
     assert best is not None
@@ -56,12 +57,12 @@ def test_points_are_those_of_a_plan_at_every_budget() -> None:
     assert not any(mechanism(point.mechanism).reads_secret for point in found.points)
     assert any(
         mechanism(point.mechanism).reads_secret
-        for point in sweep(JOINT, LIP(0.3), OneWorker(), parts=(), reads_secret=True).points
+        for point in sweep(JOINT, LIP(0.3), Trials(OneWorker()), parts=(), reads_secret=True).points
     )
 
 
 def test_what_cannot_be_used_keeps_nothing_and_says_why() -> None:
-    found = sweep(JOINT, LIP(0.1), OneWorker(), parts=())
+    found = sweep(JOINT, LIP(0.1), Trials(OneWorker()), parts=())
     identity = next(point for point in found.points if point.mechanism == "identity")
     assert identity.kept is None
     assert identity.most is None
@@ -70,7 +71,7 @@ def test_what_cannot_be_used_keeps_nothing_and_says_why() -> None:
 
 
 def test_perfect_privacy_has_one_budget() -> None:
-    assert sweep(JOINT, PerfectPrivacy(), OneWorker()).budgets == (0.0,)
+    assert sweep(JOINT, PerfectPrivacy(), Trials(OneWorker())).budgets == (0.0,)
 
 
 def test_points_are_fitted_once_for_counts_and_after_an_interruption_the_rest(tmp_path: Path) -> None:
@@ -84,15 +85,15 @@ def test_points_are_fitted_once_for_counts_and_after_an_interruption_the_rest(tm
                 yield one
 
     with pytest.raises(KeyboardInterrupt):
-        sweep(JOINT, LIP(0.5), Stopping(), cache, parts=(0.5,))
+        sweep(JOINT, LIP(0.5), Trials(Stopping(), cache), parts=(0.5,))
     rest = Counting()
-    found = sweep(JOINT, LIP(0.5), rest, cache, parts=(0.5,))
+    found = sweep(JOINT, LIP(0.5), Trials(rest, cache), parts=(0.5,))
     assert rest.done == len(found.points) - 3
     again = Counting()
-    assert sweep(JOINT, LIP(0.5), again, cache, parts=(0.5,)) == found
+    assert sweep(JOINT, LIP(0.5), Trials(again, cache), parts=(0.5,)) == found
     assert again.done == 0
     other = Counting()
-    sweep(Joint(JOINT.counts + 1, JOINT.secret, JOINT.inputs), LIP(0.5), other, cache, parts=(0.5,))
+    sweep(Joint(JOINT.counts + 1, JOINT.secret, JOINT.inputs), LIP(0.5), Trials(other, cache), parts=(0.5,))
     assert other.done == len(found.points)
 
 
@@ -100,11 +101,11 @@ def test_a_bound_that_cannot_be_asked_of_the_counts_is_an_error() -> None:
     from funnel.guarantees import SRLIP
 
     with pytest.raises(SpecError):
-        sweep(Joint.from_counts(np.ones((2, 9000), dtype=int)), SRLIP(1.0), OneWorker(), parts=())
+        sweep(Joint.from_counts(np.ones((2, 9000), dtype=int)), SRLIP(1.0), Trials(OneWorker()), parts=())
 
 
 def test_the_frontier_is_the_least_of_what_is_certified() -> None:
-    found = sweep(JOINT, LIP(0.5), OneWorker(), parts=())
+    found = sweep(JOINT, LIP(0.5), Trials(OneWorker()), parts=())
     assert isinstance(found, Sweep)
     ((budget, most),) = found.frontier()
     assert budget == 0.5
@@ -118,7 +119,7 @@ def test_no_curve_falls_where_searches_end_early(monkeypatch: pytest.MonkeyPatch
     joint = Joint.from_counts(counts[:, counts.any(axis=0)])
     # The package has a function of this name.
     monkeypatch.setattr(import_module("funnel.tradeoff.sweep"), "names", lambda: ["optimal"])
-    found = sweep(joint, LIP(1.0), OneWorker(), parts=(0.5, 0.7, 1.4, 2.0), seconds=0.2)
+    found = sweep(joint, LIP(1.0), Trials(OneWorker()), parts=(0.5, 0.7, 1.4, 2.0), seconds=0.2)
     kept = [point.kept or 0.0 for point in found.of("optimal")]
     assert len(kept) == len(found.budgets) == 5
     assert kept == sorted(kept)

@@ -19,6 +19,7 @@ from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.invariant import Weighting
 from funnel.solver.request import Solution
 from funnel.tradeoff import unchanged_by_budget
+from funnel.tradeoff.trials import Trials
 from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, unchanged_curve
 from tests.funnel.recount.test_unchanged import recount_of
 
@@ -28,7 +29,7 @@ PUBLISHED = PLAIN.with_secret()
 
 
 def curve(joint: Joint, guarantee: funnel.Guarantee, weights: Weighting = "root") -> UnchangedCurve:
-    return unchanged_curve(joint, guarantee, weights, OneWorker(), parts=(0.25, 0.5, 2.0), seconds=1.0)
+    return unchanged_curve(joint, guarantee, weights, Trials(OneWorker()), parts=(0.25, 0.5, 2.0), seconds=1.0)
 
 
 @pytest.mark.parametrize(("joint", "guarantee"), [(PLAIN, LIP(0.5)), (PUBLISHED, Attribute(0.5))])
@@ -67,7 +68,9 @@ def test_a_row_of_the_plan_is_the_point_at_its_budget_and_is_not_fitted_again(mo
         return optimal(joint, bound, *rest, **more)
 
     monkeypatch.setattr(unchanged_by_budget, "optimal", counted)
-    found = unchanged_curve(PLAIN, guarantee, "root", OneWorker(), fitted=row, parts=(0.25, 0.5, 2.0), seconds=1.0)
+    found = unchanged_curve(
+        PLAIN, guarantee, "root", Trials(OneWorker()), fitted=row, parts=(0.25, 0.5, 2.0), seconds=1.0
+    )
     assert asked == [0.125, 0.25, 1.0]
     assert [point.budget for point in found.points] == [0.125, 0.25, 0.5, 1.0]
     for one, other in zip(found.points, again.points, strict=True):
@@ -87,7 +90,7 @@ def test_time_is_enough_for_a_table_under_noise() -> None:
     table["age"] = (table["age"] < 40).astype(str)
     exact = Joint.from_table(table, ["income"], ["education", "sex", "age"])
     known = protect(exact, FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)).joint.with_secret()
-    found = unchanged_curve(known, Attribute(1.0), "root", OneWorker(), parts=())
+    found = unchanged_curve(known, Attribute(1.0), "root", Trials(OneWorker()), parts=())
     assert [point.budget for point in found.points] == [1.0]
     assert found.points[0].weighted is not None
     assert found.points[0].most is not None

@@ -1,4 +1,4 @@
-"""Book: versions of a table about the same people, published one after the other under one bound."""
+"""Panel: versions of a table about the same people, published one after the other under one bound."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.exact_distribution import moved_on, published
-from funnel.history.following import follow
 from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
@@ -25,6 +24,7 @@ from funnel.history.panel_people import PanelPeople
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
+from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.measures.utilities import Utility, utility_of
@@ -99,10 +99,10 @@ class History:
     Examples
     --------
     >>> import funnel, pyarrow
-    >>> book = funnel.History(funnel.LIP(1.0))
+    >>> panel = funnel.History(funnel.LIP(1.0))
     >>> people = {"id": range(100), "ill": ["yes", "no"] * 50, "size": ["small", "small", "large", "large"] * 25}
-    >>> first = book.extend(pyarrow.table(people), key=["id"], secret=["ill"], inputs=["size"], version="1985")
-    >>> second = book.extend(pyarrow.table(people), key=["id"], secret=["ill"], inputs=["size"], version="1986")
+    >>> first = panel.extend(pyarrow.table(people), key=["id"], secret=["ill"], inputs=["size"], version="1985")
+    >>> second = panel.extend(pyarrow.table(people), key=["id"], secret=["ill"], inputs=["size"], version="1986")
     >>> second.level.value <= 1, second.outside, second.released.num_rows
     (True, 0, 100)
     """
@@ -205,14 +205,8 @@ class History:
         joint = Joint.from_table(rows, secret, inputs)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
-        # A person is a unit with one row.
-        every = np.arange(rows.num_rows)
-        of_units = UnitRows(every, np.ones_like(every))
+        of_units = self._rows_by_unit(rows, None if unit is None else whose, key, secret_bytes)
         if unit is not None:
-            if MOVER_STAYER in (self.observers or ()):
-                raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
-            row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
-            of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
             refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
             if isinstance(self.guarantee, RobustRatio):
                 refused = f"{self.guarantee} is kept for one of a unit: choose {self.guarantee.nominal}"
@@ -228,12 +222,14 @@ class History:
             cells,
             joint,
             people.nodes[numbers],
-            self.guarantee,
-            version,
-            target,
-            self.budget_fraction,
-            progress=progress,
-            utility=utility_of(self.utility, joint.inputs),
+            VersionTerms(
+                self.guarantee,
+                version,
+                target,
+                self.budget_fraction,
+                utility_of(self.utility, joint.inputs),
+                progress=progress,
+            ),
         )
 
         def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
@@ -244,38 +240,36 @@ class History:
         else:
             waves = follow_waves(asked, CountedUnits(changes, self.read_alone, self.secrets), draw)
         step = replace(waves.step, released=_released(waves.step, waves.outputs))
-        # Nothing of the book has been changed so far: a call that fails leaves it as it was.
+        # Nothing of the panel has been changed so far: a call that fails leaves it as it was.
         new, last = len(waves.past) - len(self.past), of_units.last
         self.past, self.steps, self._columns = waves.past, (*self.steps, step), (whose, secret)
         self._people = people.published(numbers, cells[last], waves.after[last], have_changed, new)
         return step
+
+    def _rows_by_unit(
+        self, rows: pa.Table, unit: tuple[str, ...] | None, key: tuple[str, ...], secret_bytes: bytes | None
+    ) -> UnitRows:
+        """The rows of every unit in an order; a person is a unit with one row."""
+        if unit is None:
+            every = np.arange(rows.num_rows)
+            return UnitRows(every, np.ones_like(every))
+        if MOVER_STAYER in (self.observers or ()):
+            raise SpecError('movers and stayers have one row each; set observers=["transitions"] with a unit')
+        row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
+        return UnitRows.ordered(_units(rows, unit), _row_order(rows, row_key))
 
     def _one_row_each(
         self, asked: UnitVersion, changes: Mapping[int, Changes], by_class: Mapping[int, Changes], draw: Draw
     ) -> Waves:
         """A version of one row a unit, for every observer, and right on average where its target is invariant."""
         nodes, joint = asked.nodes, asked.joint
-        observed = Observed.counted(
-            joint,
-            changes,
-            nodes,
-            asked.cells % len(joint.inputs),
+        observed = replace(
+            Observed.counted(joint, changes, nodes, asked.cells % len(joint.inputs)),
             by_class=by_class,
             observers=self._observers(),
             secrets=self.secrets,
         )
-        step = follow(
-            asked.past,
-            observed,
-            asked.guarantee,
-            asked.version,
-            target=asked.target,
-            reserve=asked.reserve,
-            read_alone=self.read_alone,
-            right=True,
-            utility=asked.utility,
-            progress=asked.progress,
-        )
+        step = replace(asked.terms, right=True).decide(asked.past, observed, read_alone=self.read_alone)
         outputs, b = draw(step, np.arange(len(nodes)), nodes), len(step.channel.outputs)
         pairs, places = np.unique(nodes * b + outputs, return_inverse=True)
         chapter = step.chapter(pairs // b, pairs % b)

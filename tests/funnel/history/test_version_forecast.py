@@ -8,22 +8,29 @@ import numpy as np
 import pytest
 
 from funnel import LIP, PerfectPrivacy, fit
+from funnel.guarantees.base import Guarantee
 from funnel.history.following import follow
 from funnel.history.past import Past
 from funnel.history.schedule import schedule_cost
-from funnel.history.version_forecast import BEGINNINGS, first_people, outlook
+from funnel.history.version_forecast import BEGINNINGS, first_people, forecast_version
+from funnel.history.version_terms import VersionTerms
+from funnel.protocol import Protocol
 from funnel.release.public import weighed
 from tests.funnel.history.test_reserve import BEFORE, second_version
+
+
+def terms(guarantee: Guarantee, target: Protocol, reserve: float = 1.0) -> VersionTerms:
+    return VersionTerms(guarantee, "planned", target, reserve)
 
 
 def test_a_second_version_is_weighed_given_its_histories() -> None:
     past, observed = second_version()
     target = fit("optimal", observed.joint, LIP(0.4))
-    found = outlook(past, observed, LIP(0.4), target, 0.9, (1.0, 0.8))
+    found = forecast_version(past, observed, terms(LIP(0.4), target, 0.9), (1.0, 0.8))
     assert [cost.reserve for cost in found.costs] == [1.0, 0.9, 0.8]
     step = follow(past, observed, LIP(0.4), "planned", target=target, reserve=0.9, read_alone=True)
     told = found.to_dict()
-    assert found.asked.reserve == 0.9
+    assert found.declared.reserve == 0.9
     assert told["share"] == pytest.approx(step.utility / step.entropy)
     assert told["share_alone"] == pytest.approx(step.alone / step.entropy)
     assert (told["level"], told["moved"], told["outside"]) == (step.level.value, step.moved, step.outside)
@@ -36,9 +43,9 @@ def test_a_second_version_is_weighed_given_its_histories() -> None:
 
 def test_a_first_version_is_weighed_with_what_beginning_with_less_costs() -> None:
     target = fit("optimal", BEFORE, LIP(0.4))
-    found = outlook(Past(), first_people(BEFORE), LIP(0.4), target, 1.0, (0.8,))
+    found = forecast_version(Past(), first_people(BEFORE), terms(LIP(0.4), target), (0.8,))
     assert (found.versions, found.new, found.histories) == (0, 200, 1)
-    assert found.asked.kept == pytest.approx(found.alone)
+    assert found.declared.kept == pytest.approx(found.alone)
     assert found.costs[1].kept < found.costs[0].kept
     assert found.costs[1].moved_next is None
     assert [one.begin for one in found.beginnings] == list(BEGINNINGS)
@@ -51,13 +58,14 @@ def test_a_first_version_is_weighed_with_what_beginning_with_less_costs() -> Non
 
 def test_a_bound_that_cannot_grow_has_no_beginnings() -> None:
     target = fit("optimal", BEFORE, PerfectPrivacy())
-    assert outlook(Past(), first_people(BEFORE), PerfectPrivacy(), target, 1.0, (1.0,)).beginnings == ()
+    found = forecast_version(Past(), first_people(BEFORE), terms(PerfectPrivacy(), target), (1.0,))
+    assert found.beginnings == ()
 
 
 def test_the_orchestrator_is_told_shares_alone() -> None:
     past, observed = second_version()
     target = fit("optimal", observed.joint, LIP(0.4))
-    exact = outlook(past, observed, LIP(0.4), target, 1.0, (0.9,)).to_dict()
+    exact = forecast_version(past, observed, terms(LIP(0.4), target), (0.9,)).to_dict()
     rows = weighed(exact, 0.05)
     assert [row["reserve"] for row in rows] == [1.0, 0.9]
     for row, one in zip(rows, exact["reserves"], strict=True):
