@@ -132,9 +132,10 @@ def _drawn_as_forgotten(finished: FinishedFolder) -> Counter[int]:
     if drawing is None:
         return Counter()
     known = {tuple(symbol) for symbol in drawing["inputs"]["symbols"]}
+    drawers = drawing["inputs"] if drawing["drawn_by"] is None else drawing["drawn_by"]
     found = Counter[int]()
     for s, counts in zip(drawing["secret"]["symbols"], drawing["counts"], strict=True):
-        for symbol, count in zip(drawing["drawn_by"]["symbols"], counts, strict=True):
+        for symbol, count in zip(drawers["symbols"], counts, strict=True):
             if count and tuple(symbol) not in known:
                 found[chapter.cell(tuple(s), tuple(symbol[1:]))] += int(count)
     return found

@@ -230,26 +230,39 @@ def classes_command(spec: Path, source: str, output: Path | None, force: bool, a
 @click.argument("release", type=click.Path(path_type=Path))
 @click.argument("target")
 @click.option("--ckan", is_flag=True, help="TARGET is a CKAN portal; its token is in FUNNEL_CKAN_TOKEN.")
+@click.option(
+    "--dataverse", is_flag=True, help="TARGET is a collection of a Dataverse; its token is in FUNNEL_DATAVERSE_TOKEN."
+)
 @click.option("--organisation", metavar="NAME", help="The organisation of the portal that owns the dataset.")
 @json_option
-def share_command(release: Path, target: str, ckan: bool, organisation: str | None, as_json: bool) -> None:
+def share_command(
+    release: Path, target: str, ckan: bool, dataverse: bool, organisation: str | None, as_json: bool
+) -> None:
     """Put the public files of a published RELEASE somewhere else too, whole or not at all.
 
     RELEASE is the folder of a version, or of a series, whose latest version is meant. TARGET is a URL of any storage
-    that fsspec knows, where the version appears as TARGET/NAME/VERSION; or, with --ckan, a portal, where it becomes a
-    dataset. Only what was signed is shared. Running again finishes what was interrupted, and changes nothing else.
+    that fsspec knows, where the version appears as TARGET/NAME/VERSION. With --ckan it is a portal, and with
+    --dataverse a collection, such as https://dataverse.example/dataverse/office, where the version becomes a dataset.
+    Only what was signed is shared. Running again finishes what was interrupted, and changes nothing else.
     """
     from funnel.release.sharing import share_at, whole_release
     from funnel.storage import check_address, is_url
 
     if organisation is not None and not ckan:
         raise SpecError("an organisation is one of a portal; add --ckan, or leave it out")
+    if ckan and dataverse:
+        raise SpecError("TARGET is a CKAN portal or a collection of a Dataverse; give one of --ckan and --dataverse")
     with Console(as_json) as console:
         if ckan:
             from funnel.release.ckan import open_portal, share_on_portal
 
             portal = open_portal(target, os.environ.get("FUNNEL_CKAN_TOKEN"))
             shared = share_on_portal(whole_release(release), portal, organisation, console.progress)
+        elif dataverse:
+            from funnel.release.dataverse import TOKEN, open_collection, share_in_collection
+
+            collection = open_collection(target, os.environ.get(TOKEN))
+            shared = share_in_collection(whole_release(release), collection, console.progress)
         else:
             try:
                 if not is_url(check_address(target)):

@@ -34,6 +34,8 @@ WORTHWHILE = 1e-3
 COMPARED = 0.5
 # Of what is left for mechanisms that could still win once the optimum ran out of time, what each may take.
 _SHARE = 0.5
+# Relatively: so that a fraction of a budget, which is a product, is surely not exceeded.
+_INSIDE = 1e-9
 _FORBIDDEN = "reads the secret; allow it with reads_secret = true under [mechanism]"
 
 
@@ -288,6 +290,16 @@ def drawn_over_versions(rows: Sequence[PlanRow], name: str) -> list[PlanRow]:
     Histories are followed by rows of sets unless values as they are were asked for by name: what both keep is the same.
     """
     return [row for row in rows if name == INVARIANT or row.mechanism != INVARIANT]
+
+
+def of_budget_fraction(bound: Guarantee, fraction: float) -> Guarantee:
+    """The bound that a version alone is fitted to, where it takes a fraction of the budget while people may change.
+
+    What is published first takes no more than what comes later: else there is nothing left to be moved by.
+    """
+    if fraction == 1 or bound.is_perfect:
+        return bound
+    return bound.with_budget(bound.budget * fraction * (1 - _INSIDE))
 
 
 def choose(rows: Sequence[PlanRow]) -> PlanRow:

@@ -11,7 +11,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.pipeline.tasks.step import step, tell
-from funnel.planning import MechanismChoice, choose, contenders, drawn_over_versions
+from funnel.planning import MechanismChoice, choose, contenders, drawn_over_versions, of_budget_fraction
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened
@@ -21,8 +21,6 @@ from funnel.sample_size import too_few
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.fitted import FittedRows
 
-# Relatively: so that the budget of a reserve, which is a product, is surely not exceeded.
-_INSIDE = 1e-9
 PROTOCOL, COMPARISON = "protocol.json", "comparison.json"
 
 
@@ -79,11 +77,8 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
 
 
 def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> dict[str, bytes]:
-    bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
-    declared, share = bound, _reserve(spec)
-    if share < 1 and not bound.is_perfect:
-        # What is published first takes no more than what comes later: else there is nothing left to be moved by.
-        bound = bound.with_budget(bound.budget * share * (1 - _INSIDE))
+    declared, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
+    bound = of_budget_fraction(declared, _reserve(spec))
     choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
     rows = contenders(joint, bound, choice, tell, utility=useful, kept=kept)
     chosen = choose(rows if spec.register is None else drawn_over_versions(rows, asked.name))

@@ -284,17 +284,17 @@ def check_drawing(known: AuditContext) -> Found:
     found = np.zeros_like(evidence.joint.counts)
     secrets = {symbol: s for s, symbol in enumerate(evidence.joint.secret.symbols)}
     # Combinations that nobody has are in the joint law where noise hides that, and draw nothing.
-    if not {symbol[1:] for symbol in drawing.drawn_by.symbols} <= set(place) or not secrets.keys() >= set(
+    if not {symbol[1:] for symbol in drawing.drawers.symbols} <= set(place) or not secrets.keys() >= set(
         drawing.secret.symbols
     ):
         yield "its records have other values than the joint law"
         return ""
     rows = [secrets[symbol] for symbol in drawing.secret.symbols]
-    for symbol, counts in zip(drawing.drawn_by.symbols, zip(*drawing.counts, strict=True), strict=True):
+    for symbol, counts in zip(drawing.drawers.symbols, zip(*drawing.counts, strict=True), strict=True):
         found[rows, place[symbol[1:]]] += np.array(counts)
     if not np.array_equal(found, evidence.joint.counts):
         yield "its records are not those of the joint law"
-    drawn = dict(zip(drawing.drawn_by.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
+    drawn = dict(zip(drawing.drawers.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
     expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]
     if [*expected, sum(drawn.values())] != evidence.pairs.by_input.tolist():
         yield "its records did not draw once each"

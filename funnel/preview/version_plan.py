@@ -18,7 +18,7 @@ from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
-from funnel.planning import PlanRow, choose, drawn_over_versions
+from funnel.planning import MechanismChoice, PlanRow, choose, contenders, drawn_over_versions, of_budget_fraction
 from funnel.preview.counted import Preview
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
@@ -87,7 +87,7 @@ def plan_version(
     forecasts: list[VersionForecast | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows, utility)
+        target = _target(spec, public, bound, rows, utility, progress)
         if target is None:
             forecasts.append(None)
             continue
@@ -124,7 +124,7 @@ def _unit_forecasts(
     found: list[VersionForecast | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows, utility)
+        target = _target(spec, public, bound, rows, utility, progress)
         if target is None:
             found.append(None)
             continue
@@ -176,15 +176,20 @@ def _utility(found: Preview) -> Utility:
 
 
 def _target(
-    spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...], utility: Utility
+    spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...], utility: Utility, progress: Progress
 ) -> Protocol | None:
     """What a release would aim at, as it makes it, so that the plan is about what would be drawn."""
+    asked, declared = spec.mechanism, bound
+    bound = of_budget_fraction(declared, 1.0 if spec.history is None else spec.history.budget_fraction)
+    if bound != declared:
+        choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
+        rows = contenders(joint, bound, choice, progress, utility=utility, kept=_kept(spec))
     row = _chosen(spec, rows)
     if row is None or row.protocol is None:
         return None
     if row.protocol.inputs.columns != joint.inputs.columns:
         raise ValueError("a protocol that is followed reads the published columns alone")
-    return coarsened(joint, bound, row.protocol, utility)
+    return coarsened(joint, bound, row.protocol, utility).named(guarantee=str(declared))
 
 
 def _secret(spec: ReleaseSpec, register: Register, read: Reader | None) -> ReleaseSecret:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ class Cache:
             whole = manifest["key"] == key and manifest["files"] == {
                 name: hashlib.sha256(content).hexdigest() for name, content in files.items()
             }
+            if whole:
+                os.utime(folder)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return files if whole else None
@@ -79,4 +82,12 @@ class Cache:
         """Remove what is under other keys: counts of earlier sources are needed no more."""
         for folder in self.folder.iterdir() if self.folder.is_dir() else ():
             if folder.name != key[:32]:
+                remove_tree(folder)
+
+    def forget_oldest(self, most: int) -> None:
+        """Remove results, those used longest ago first, until all together have at most so many bytes."""
+        kept = list(self.folder.iterdir()) if self.folder.is_dir() else []
+        for folder in sorted(kept, key=lambda folder: folder.stat().st_mtime_ns, reverse=True):
+            most -= sum(file.stat().st_size for file in folder.iterdir())
+            if most < 0:
                 remove_tree(folder)

@@ -16,9 +16,9 @@ class DrawingDocument(Document):
     """The channels of all histories as one protocol, and the records that drew from it; internal.
 
     Its inputs are those of the published protocol with, before them, the number of the channel that a record's history
-    is drawn from. ``counts`` are records by secret (rows) and by what they were drawn by, ``drawn_by``: also those of
-    people who are forgotten, whose channel is none of the numbers. ``target`` are the weights of the
-    protocol of this version alone, in the order of the published protocol: what was aimed at.
+    is drawn from. ``counts`` are records by secret (rows) and by what they were drawn by: the inputs, or ``drawn_by``
+    where these are others, as with people who are forgotten, whose channel is none of the numbers. ``target`` are the
+    weights of the protocol of this version alone, in the order of the published protocol: what was aimed at.
     """
 
     described: ClassVar[str] = "the drawing of a version"
@@ -33,7 +33,7 @@ class DrawingDocument(Document):
     weights: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
     marginal: tuple[Decimal, ...] = Field(min_length=1)
     secret: Symbols
-    drawn_by: Symbols
+    drawn_by: Symbols | None
     counts: CountTable
     target: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
 
@@ -45,7 +45,12 @@ class DrawingDocument(Document):
     @cached_property
     def joint(self) -> Joint:
         """Counts of (secret, what the drawing reads)."""
-        return Joint.from_counts(self.counts, self.secret.alphabet(), self.drawn_by.alphabet())
+        return Joint.from_counts(self.counts, self.secret.alphabet(), self.drawers.alphabet())
+
+    @property
+    def drawers(self) -> Symbols:
+        """What records were drawn by."""
+        return self.inputs if self.drawn_by is None else self.drawn_by
 
     @model_validator(mode="after")
     def _of_one_drawing(self) -> Self:
@@ -80,7 +85,7 @@ def drawing_document(protocol: Protocol, joint: Joint, target: Protocol) -> Draw
         weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
         marginal=tuple(map(str, protocol.marginal.tolist())),
         secret=joint.secret,
-        drawn_by=joint.inputs,
+        drawn_by=None if joint.inputs == protocol.inputs else joint.inputs,
         counts=joint.counts,
         target=tuple(tuple(map(str, row)) for row in target.weights.tolist()),
     )

@@ -14,6 +14,8 @@ _NAMED = re.compile(
 )
 # Any weights, where there are too many of them to be those of waves.
 _ANY = re.compile(r"(weight|wgt|wt)s?[_. -]*$", re.IGNORECASE)
+# But what a body or a thing weighs, at many visits.
+_OF_A_BODY = re.compile("body|birth|fat|lean|dry|kg", re.IGNORECASE)
 _FEWEST, _FEWEST_OF_ANY = 2, 10
 
 
@@ -37,7 +39,8 @@ def replicate_weights(names: Iterable[str]) -> tuple[str, ...]:
     replicates = {
         name
         for stem, of_stem in numbered.items()
-        if (len(of_stem) >= _FEWEST and _NAMED.search(stem)) or (len(of_stem) >= _FEWEST_OF_ANY and _ANY.search(stem))
+        if (len(of_stem) >= _FEWEST and _NAMED.search(stem))
+        or (len(of_stem) >= _FEWEST_OF_ANY and _ANY.search(stem) and not _OF_A_BODY.search(stem))
         for name in of_stem
     }
     return tuple(name for name in columns if name in replicates)
@@ -49,6 +52,7 @@ def why_refused(columns: tuple[str, ...]) -> str:
     return (
         f"secret or publish names {len(columns):,} replicate weights of a survey, {shown}: together they tell the "
         "sampling unit of a record, and join it to every other file that has them; take them out, with publish = "
-        '"auto" by [groups] exclude, publish classes of the weight itself (weight = COLUMN), and state the design '
-        "effect in the description: funnel estimate --weighted --sampling --design-effect takes it"
+        '"auto" by [groups] exclude (or rename them, if they are what bodies or things weigh), publish classes of the '
+        "weight itself (weight = COLUMN), and state the design effect in the description: funnel estimate --weighted "
+        "--sampling --design-effect takes it"
     )

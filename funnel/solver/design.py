@@ -154,7 +154,8 @@ class _Columns:
         """
         away = self._law - corners
         steps = self._steps(away)
-        kept = steps > _INSIDE
+        # A corner at p has nothing across p.
+        kept = (steps > _INSIDE) & (np.abs(away).max(axis=1) > _SAME)
         if not kept.any():
             raise SolverError("no posterior other than the prior is allowed on both sides of it")
         corners, away, steps = corners[kept], away[kept], steps[kept]
@@ -256,6 +257,8 @@ class _Barrier:
         scaled = columns.posteriors / self._roots
         number = len(columns.mass)
         value, *_ = self._at(scaled, columns.mass)
+        if not np.isfinite(value):
+            raise SolverError("the posteriors that are allowed leave some shares unknown")
         harder = number / value
         self.settled = False
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -19,6 +20,8 @@ from funnel.protocol import Protocol
 from funnel.release.cache import Cache
 
 _FILE, _ARRAYS = "row.json", "rows.npz"
+# Bytes of all that is kept of a release; a fit that no plan or release has used for the longest time goes first.
+_MOST_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class FittedRows:
         content = asdict(replace(row, protocol=None))
         content["protocol"] = None if row.protocol is None else row.protocol.to_dict()
         key = self._key(joint, guarantee, row.mechanism, work, *chosen_by)
-        self.cache.keep(key, {_FILE: json.dumps(content).encode()})
+        self._keep(key, {_FILE: json.dumps(content).encode()})
 
     def find_rows(self, digest: str) -> FoundRows | None:
         """The rows of a version that were searched for the same; None if there are none that are whole."""
@@ -84,7 +87,11 @@ class FittedRows:
         """
         content = io.BytesIO()
         np.savez(content, library=rows.library, assigned=rows.assigned, work=rows.work)
-        self.cache.keep(self.cache.key(digest), {_ARRAYS: content.getvalue()})
+        self._keep(self.cache.key(digest), {_ARRAYS: content.getvalue()})
+
+    def _keep(self, key: str, files: Mapping[str, bytes]) -> None:
+        self.cache.keep(key, files)
+        self.cache.forget_oldest(_MOST_BYTES)
 
     def _key(self, joint: Joint, guarantee: Guarantee, name: str, work: float, *chosen_by: object) -> str:
         return self.cache.key(joint.digest, str(guarantee), name, work, *chosen_by)

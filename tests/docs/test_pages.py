@@ -48,7 +48,8 @@ LEFT_OUT = {
     "funnel forget": "asks for a register; tests/flows/test_forget.py has one",
     "pg_dump": "asks a server that is not there; tests/ledger has one",
     "funnel share releases/people s3:": "asks a store that is not there; tests/funnel/release/test_sharing.py has one",
-    "FUNNEL_CKAN_TOKEN": "asks a portal that is not there; tests/funnel/release/test_ckan.py has one",
+    "FUNNEL_CKAN_TOKEN": "asks a portal that is not there; tests/funnel/release/test_sharing.py has one",
+    "FUNNEL_DATAVERSE_TOKEN": "asks a Dataverse that is not there; tests/funnel/release/test_dataverse.py has one",
 }
 
 

@@ -222,7 +222,9 @@ def _with_input(drawing: dict[str, Any], symbol: list[str]) -> dict[str, Any]:
 def _fewer_inputs(drawing: dict[str, Any]) -> dict[str, Any]:
     symbols = drawing["inputs"]["symbols"]
     weights = [row[1:] for row in drawing["weights"]]
-    return drawing | {"inputs": drawing["inputs"] | {"symbols": symbols[1:]}, "weights": weights}
+    drawn_by = drawing["inputs"] if drawing["drawn_by"] is None else drawing["drawn_by"]
+    fewer = drawing["inputs"] | {"symbols": symbols[1:]}
+    return drawing | {"inputs": fewer, "drawn_by": drawn_by, "weights": weights}
 
 
 def _other_order(drawing: dict[str, Any]) -> dict[str, Any]:

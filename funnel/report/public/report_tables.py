@@ -73,7 +73,7 @@ MAX_ROWS = 50
 TOP_SOURCES = 3
 # As many columns of names as a page can show beside the names of rows.
 MAX_COLUMNS = 28
-MAX_HEAT = 24
+MAX_HEAT = 12
 MAX_FREQUENCIES = 30
 
 

@@ -15,6 +15,7 @@ from funnel.errors import LedgerError, SpecError
 from funnel.history.following import follow
 from funnel.history.version_forecast import VersionForecast
 from funnel.measures import Estimation, Information
+from funnel.pipeline.tasks.optimise import optimise
 from funnel.preview.version_plan import plan_version
 from funnel.progress import quiet
 from funnel.register.look_up import observe
@@ -137,7 +138,20 @@ def test_a_first_version_needs_no_register_and_no_secret(tmp_path: Path) -> None
     found = planned(spec_in(tmp_path))
     assert found is not None
     assert (found.versions, found.histories, found.new) == (0, 1, len(WAVES[1].people))
-    assert {path.name for path in tmp_path.iterdir()} == {"panel.parquet"}
+    left = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path.parts[:3] for path in left} == {("panel.parquet",), ("work", "panel", "fits")}
+
+
+def test_a_plan_aims_at_the_protocol_that_a_release_fits_to_a_fraction_of_the_budget(tmp_path: Path) -> None:
+    spec = spec_in(tmp_path, history={**SETTINGS["history"], "budget_fraction": 0.5})
+    found = planned(spec)
+    frequencies = previewed(spec, count_joint(spec, quiet)).protected.frequencies
+    made = optimise(spec, frequencies, tmp_path / "elsewhere", Information()).protocol
+    assert found is not None
+    assert found.asked.step.target.digest == made.digest
+    whole = planned(spec_in(tmp_path, history={**SETTINGS["history"], "budget_fraction": 1.0}))
+    assert whole is not None
+    assert whole.asked.step.target.digest != made.digest
 
 
 def test_versions_about_others_have_no_outlook(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -65,6 +66,22 @@ def test_what_is_under_other_keys_is_forgotten(tmp_path: Path) -> None:
     cache.forget_others(keys[1])
     assert [cache.find(key) for key in keys] == [None, FILES, None]
     Cache(tmp_path / "nothing").forget_others(keys[1])
+
+
+def test_what_was_used_longest_ago_is_forgotten_first(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "fits")
+    keys = [cache.key(i) for i in range(4)]
+    for second, key in enumerate(keys):
+        cache.keep(key, FILES)
+        os.utime(cache.folder / key[:32], (second, second))
+    # What is found was used.
+    assert cache.find(keys[0]) == FILES
+    one = sum(file.stat().st_size for file in (cache.folder / keys[0][:32]).iterdir())
+    cache.forget_oldest(2 * one)
+    assert [cache.find(key) for key in keys] == [FILES, None, None, FILES]
+    cache.forget_oldest(2 * one - 1)
+    assert sum(cache.find(key) is not None for key in keys) == 1
+    Cache(tmp_path / "nothing").forget_oldest(0)
 
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,11 @@ def test_many_numbered_weights_are_replicates_whatever_they_are_called() -> None
     assert replicate_weights(numbered("gewicht_wt_", 9)) == ()
 
 
+@pytest.mark.parametrize("stem", ["body_weight_", "Bodyweight", "birth weight ", "weight_kg_", "fat wt"])
+def test_what_bodies_weigh_at_many_visits_is_no_replicate(stem: str) -> None:
+    assert replicate_weights(numbered(stem, 30)) == ()
+
+
 def survey(folder: Path) -> Path:
     random = np.random.default_rng(5)
     n = 600

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from funnel import LDP, LIP, Joint, fit, optimal, protect
+from funnel import LDP, LIP, Joint, fit, optimal, parse_guarantee, protect
 from funnel.alphabet import Alphabet
 from funnel.estimation.estimation_utility import certain, utility_of_estimates, wanted_shares
 from funnel.estimation.expected_errors import expected_errors
@@ -122,3 +122,26 @@ def test_over_noisy_counts_a_design_holds_for_every_table_that_the_noise_leaves(
     assert best.bound == 1
     # Whatever the noise was: the public counts differ from the exact ones by a few of thousands.
     assert best.utility > 0.3
+
+
+@pytest.mark.parametrize(
+    ("bound", "counts"),
+    [
+        # One allowed posterior is the prior itself, with nothing across it.
+        (
+            "rlip:1.0,0.05",
+            [
+                [0, 4, 0, 3, 1, 1, 2, 1, 0, 4, 1],
+                [2, 1, 0, 1, 0, 2, 0, 1, 1, 0, 2],
+                [0, 4, 0, 0, 0, 0, 1, 2, 0, 0, 1],
+                [0, 0, 0, 1, 4, 0, 2, 1, 3, 2, 0],
+            ],
+        ),
+        # Inputs tell the secret, so that no allowed posterior tells all shares of inputs.
+        ("lip:0.1", [[2, 0, 0, 0, 0], [0, 0, 20, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 27, 0]]),
+    ],
+)
+def test_laws_at_an_end_of_what_is_allowed_have_a_protocol_that_holds(bound: str, counts: list[list[int]]) -> None:
+    joint, guarantee = Joint.from_counts(counts), parse_guarantee(bound)
+    found = optimal(joint, guarantee, utility="estimation", time_limit=1.0)
+    assert guarantee.holds(joint, found.protocol)
