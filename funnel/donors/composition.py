@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.alphabet import Alphabet
+from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.class_parts import ClassParts
 from funnel.donors.record_classes import RecordClasses
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
@@ -71,6 +72,21 @@ class Composition:
         people = classes.counted(joint).counts
         counts = np.concatenate(tables, axis=2).astype(np.int64)
         return cls(joint.secret, classes, tuple(cells), counts, people)
+
+    @property
+    def joint(self) -> Joint:
+        """Counts of the secret and of classes; of parts of these where donors are drawn evenly."""
+        counted = Joint(self.people, self.secret, self.classes.alphabet)
+        if not self.classes.draws_evenly:
+            return counted
+        return replace(counted, parts=self.parts)
+
+    @property
+    def parts(self) -> ClassParts:
+        """Which class each is a part of, itself if it is none, and the people there with every value of a column."""
+        whole, class_of = self.classes.whole
+        names = Alphabet((CLASS_COLUMN,), tuple((name,) for name in whole))
+        return ClassParts(names, class_of, self.counts.sum(axis=0).T, self.cells)
 
     def off(self, protocol: Protocol) -> FloatArray:
         """Records by which the mean of every cell is off in a release, shape (c, cells), where the secret is published.

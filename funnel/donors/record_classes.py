@@ -154,11 +154,11 @@ class RecordClasses:
         return Alphabet((*self.known, CLASS_COLUMN), tuple((*values, name) for values, name in symbols))
 
     @property
-    def class_of(self) -> IntArray:
-        """Of every class the number of that which it is a part of, shape (k,): "3.2" is the second part of "3"."""
-        whole = [name.partition(PART)[0] for name in self.names]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(whole))}
-        return np.array([numbers[name] for name in whole])
+    def whole(self) -> tuple[tuple[str, ...], IntArray]:
+        """The classes that these are parts of, and the number of that of each, (k,): "3.2" is the second part of "3"."""
+        of = [name.partition(PART)[0] for name in self.names]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(of))}
+        return tuple(numbers), np.array([numbers[name] for name in of])
 
     @property
     def draws_evenly(self) -> bool:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from funnel.guarantees.any_column import AnyColumn
 from funnel.guarantees.base import ConeGuarantee, Witness
 from funnel.guarantees.by_event import OverKnown, SideChannels
 from funnel.guarantees.events import Comparisons, extremes
@@ -94,6 +95,15 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
         found = up if upward else down
         secret, given = int(compared.secret[found.pair]), compared.given[found.pair]
         return Witness(found.output, secret, None, found.ratio, upward, given)
+
+    @property
+    def covers_parts(self) -> bool:
+        """It is."""
+        return True
+
+    def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
+        """For observers who know any one column of a person, and for those who know none."""
+        return AnyColumn.of(joint).worst(weights)
 
     def over_noise(self) -> SetGuarantee:
         """Event by event."""
