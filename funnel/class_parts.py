@@ -1,8 +1,9 @@
-"""Class parts: of inputs that are parts of classes of records, which class each is of, and the people of each value there."""
+"""Class parts: of inputs that are parts of classes, which class each is of, and the people with each value there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 
 IntArray = npt.NDArray[np.int64]
+PART: Final = "."
+"""Between the name of a class and the number of one of its parts: "3.2" is the second part of "3"."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.class_parts import ClassParts
 from funnel.donors.record_classes import RecordClasses
+from funnel.guarantees.any_column import AnyColumn
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 
@@ -113,6 +114,8 @@ class Composition:
     def concluded(self, protocol: Protocol, budget: float) -> tuple[Concluded, ...]:
         """What observers of each other column conclude at most, whoever the donors are; most people beyond first.
 
+        Between parts of classes donors are drawn evenly, and it is what they conclude.
+
         In the belief P(record) P(s | class). They see all of a published record y of class k with a secret t. If it
         agrees in their column it is the person's own, or a donor's; of the people of class g a share of at most p_y /
         p_k times p_g comes to it, as every record of k is as often a donor. If it does not agree it is a donor's.
@@ -123,6 +126,10 @@ class Composition:
         budget : float
             Nats.
         """
+        if self.classes.draws_evenly:
+            channel = protocol.weights_for(self.classes.alphabet) / float(DENOMINATOR)
+            exact = AnyColumn.of(self.joint).concluded(channel, budget)
+            return _worst_first([Concluded(column, level, outside) for column, (level, outside) in exact.items()])
         at, to, weights = self._channel(protocol)
         sizes = self.people.sum(axis=0)
         given = self.people / sizes
@@ -151,7 +158,7 @@ class Composition:
                     outside += moved if max(apart, alike) > beyond else 0.0
                     outside += float(own.sum() * known[k]) if alike > beyond else 0.0
             found.append(Concluded(column, level, outside / float(sizes.sum())))
-        return tuple(sorted(found, key=lambda one: (-one.outside, -one.level)))
+        return _worst_first(found)
 
     def _channel(self, protocol: Protocol) -> tuple[list[Place], list[Place], FloatArray]:
         """Secrets, None where they are not published, and classes of inputs and of outputs; and P(output | input)."""
@@ -163,6 +170,10 @@ class Composition:
             for alphabet in (protocol.inputs, protocol.outputs)
         )
         return at, to, protocol.weights_for(protocol.inputs) / float(DENOMINATOR)
+
+
+def _worst_first(found: list[Concluded]) -> tuple[Concluded, ...]:
+    return tuple(sorted(found, key=lambda one: (-one.outside, -one.level)))
 
 
 def _largest(come: FloatArray, own: FloatArray, prior: FloatArray) -> float:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
+from funnel.settings.groups import SINGLE
 from funnel.solver.optimum import optimal
 from funnel.solver.part_programme import budgets_of
 from funnel.wording import did_you_mean
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _RULES = Rules(by_class=True)
-SINGLE: Final = "single"
-"""That observers may know any one of the published columns, whichever it is."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,34 @@ class AnyColumn:
             raise SpecError("nobody is published under these weights, so no observer concludes anything")
         return found
 
+    def concluded(self, channel: FloatArray, budget: float) -> dict[str, tuple[float, float]]:
+        """Of every column what observers of its values conclude at most, nats, and the share of people beyond a budget.
+
+        Parameters
+        ----------
+        channel : ndarray, shape (k, k)
+            P(published part | true part); in floats, as the answer is.
+        budget : float
+            Nats.
+        """
+        moves, stays = channel.copy(), np.diagonal(channel)
+        np.fill_diagonal(moves, 0.0)
+        own = self.given * (stays * self.sizes)
+        beyond = budget * (1 + _CLOSE) + _CLOSE
+        found: dict[str, tuple[float, float]] = {}
+        for (column, _), having, prior in zip(self.known, self.people[1:], self.before.T[1:], strict=True):
+            level, outside = found.get(column, (0.0, 0.0))
+            moved, agree = moves * having, having / self.sizes
+            come = self.given @ moved.T
+            arrive = moved.sum(axis=1)
+            apart = _changes(come, prior, (having < self.sizes) & (arrive > _CLOSE))
+            alike = _changes(come + own, prior, (having > 0) & (arrive + stays * having > _CLOSE))
+            outside += float((arrive * (1 - agree))[apart > beyond].sum())
+            outside += float((arrive * agree + stays * having)[alike > beyond].sum())
+            found[column] = max(level, float(apart.max()), float(alike.max())), outside
+        people = float(self.sizes.sum())
+        return {column: (level, outside / people) for column, (level, outside) in found.items()}
+
     def broken(self, weights: WeightArray, alone: float, knowing: float) -> list[Condition]:
         """The conditions that integer weights break, decided exactly."""
         limits = [exp_below(alone), *[exp_below(knowing)] * len(self.known)]
@@ -151,6 +179,16 @@ class AnyColumn:
             own = tells[:, self.class_of[part]] * (row[part] * int(self.sizes[part]))
             yield _Ratios(part, False, before, come, self.people[:, part] < self.sizes[part])
             yield _Ratios(part, True, before, come + own[:, np.newaxis], self.people[:, part] > 0)
+
+
+def _changes(seen: FloatArray, prior: FloatArray, there: BoolArray) -> FloatArray:
+    """The largest |log| of a posterior (c, k) over the prior (c,), of each part; 0 where nobody sees one."""
+    known = prior > 0
+    found = np.zeros(seen.shape[1])
+    posterior = seen[known][:, there] / seen[:, there].sum(axis=0)
+    with np.errstate(divide="ignore"):
+        found[there] = np.abs(np.log(posterior / prior[known, np.newaxis])).max(axis=0)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.by_event import SideChannels
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.several import parts_of
+from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.wording import listed
 
@@ -74,6 +75,9 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
     who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
+    if not known and any(isinstance(part, SRLIP) for part in parts_of(guarantee)):
+        # Where no columns are named it is between parts of classes, for observers of any one.
+        who = "at most one of the other columns, whichever it is"
     return (
         f"{guarantee.meaning} That holds only for observers who know {who}, or all columns of a person; for an "
         "observer who knows others nothing is proven but what the report states."

@@ -187,7 +187,7 @@ def _concluded(joint: Joint, weights: FloatArray, known: list[int], budget: floa
     """Largest change of a belief in a secret, nats, and share of the records that change one by more than a budget."""
     level, outside = 0.0, 0.0
     for some in _alike(joint, known):
-        table = joint.counts[:, some] / joint.n
+        table = joint.p[:, some]
         prior, mass = table.sum(axis=1), table.sum()
         shown = table @ weights[:, some].T
         law = shown.sum(axis=0)

@@ -98,7 +98,7 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
 
 
 def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
-    """Of observers of no column, and of one; infinite where nothing is bounded. Who knows nothing is one of those of srlip.
+    """Of observers of no column, and of one; infinite where nothing is bounded. Those of srlip may know nothing.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
 from tests.sabotage.patching import Patch, patched
-from tests.whole_records import largest_imbalance, largest_ratios
+from tests.whole_records import largest_imbalance
 
 ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"
 COLUMNS = ("place", "size", "colour", "shape")
@@ -77,10 +77,10 @@ def again(joint: Joint, found: ColumnsSolution) -> tuple[Fraction, float, float]
     counted = Recount(joint.secret.columns, COLUMNS, joint.secret.symbols, joint.inputs.symbols, counts, joint.n, 0, "")
     released = ReleasedProtocol.parse(found.protocol.to_json())
     classes = PlainClasses.parse(classes_document(found.classes).to_bytes())
-    ratios = largest_ratios(released, classes, counted)
-    alone, *others = (math.inf if ratio is None else math.log(ratio) for ratio in ratios.values())
-    assert list(ratios) == [None, *COLUMNS]
-    return largest_imbalance(released, classes, counted), alone, max(others)
+    of_part = classes.counted(counted)
+    assert {column for column, _ in of_part.having} == {*COLUMNS}
+    alone, knowing = (released.level(bound, of_part).nats for bound in ("lip:1.0", "srlip:1.0"))
+    return largest_imbalance(released, classes, counted), alone, knowing
 
 
 @pytest.mark.parametrize("secrets", [2, 3])
