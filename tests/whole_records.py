@@ -8,7 +8,7 @@ W(h|g), and which one of h is as likely to be anybody's of it, over all people o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 

@@ -303,12 +303,12 @@ def distribution_findings(
 
 
 def _from_classes(joint: Joint, protocol: Protocol) -> Protocol:
-    """What is published for somebody of whom the class is known and not the part: where there are none, the protocol."""
+    """What is published for somebody in a class, whatever the part: where there are no parts, the protocol."""
     if joint.parts is None:
         return protocol
-    sizes = joint.counts.sum(axis=0)
+    class_of = joint.parts.class_of
     within = np.zeros((len(joint.inputs), len(joint.parts.classes)))
-    within[np.arange(len(sizes)), joint.parts.class_of] = sizes / joint.by_class.counts.sum(axis=0)[joint.parts.class_of]
+    within[np.arange(len(class_of)), class_of] = joint.p_input / joint.by_class.p_input[class_of]
     weights = integer_weights(protocol.matrix @ within)
     return replace(protocol, weights=weights, inputs=joint.parts.classes, mechanism="")
 

@@ -43,6 +43,14 @@ def people_by_part(
     return dict(having)
 
 
+def counts_of_classes(counts: Mapping[tuple[Symbol, Symbol], int]) -> Counter[tuple[Symbol, Symbol]]:
+    """Counts of secrets and classes, from those of secrets and parts."""
+    found: Counter[tuple[Symbol, Symbol]] = Counter()
+    for (secret, part), count in counts.items():
+        found[secret, (class_of(part),)] += count
+    return found
+
+
 def _shares(counts: Sequence[Sequence[int]], parts: Symbols) -> tuple[list[int], list[list[int]]]:
     """People of every part, and the secrets of one of them as the class says, a × c, all in one unit.
 

@@ -88,9 +88,7 @@ class ReleasedProtocol:
         channel, known = self.channel(counted), None
         if counted.having:
             counts = counted.table(counted.secret, counted.inputs)
-            known = KnownValues(
-                counts, counted.inputs, self.outputs, channel.weights, self.denominator, counted.having
-            )
+            known = KnownValues(counts, counted.inputs, self.outputs, channel.weights, self.denominator, counted.having)
         return level_of(guarantee, channel, counted.inputs, box, known)
 
     def channel(self, counted: Recount) -> Channel:

@@ -77,9 +77,9 @@ def classify_records(
                 f"[groups] classes: {spec.groups.classes} was made from this very source, and its questions are to be "
                 "those of other people; make it from another source with funnel classes"
             )
-        if given.known != spec.groups.known_columns:
+        if given.known != (known := spec.groups.known_columns):
             raise SpecError(
-                f"[groups] known names {listed(spec.groups.known_columns) or 'no column'}, and {spec.groups.classes} was made "
+                f"[groups] known names {listed(known) or 'no column'}, and {spec.groups.classes} was made "
                 f"for {listed(given.known) or 'none'}; write known = [{', '.join(map(toml_text, given.known))}] in "
                 "[groups], or make the file again with funnel classes"
             )

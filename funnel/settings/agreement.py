@@ -289,13 +289,13 @@ def _why_not_single(spec: ReleaseSpec) -> str | None:
     kinds = {part.name for part in parts_of(guarantee)}
     if guarantee.is_perfect or not {"srlip"} <= kinds <= {"lip", "srlip"}:
         return (
-            f'known = "{SINGLE}" in [groups] is for srlip, with lip or without, and {guarantee} is another bound; write '
-            'guarantee = ["lip:1.0", "srlip:2.0"]'
+            f'known = "{SINGLE}" in [groups] is for srlip, with lip or without, and {guarantee} is another bound; '
+            'write guarantee = ["lip:1.0", "srlip:2.0"]'
         )
     if spec.groups.classes is not None:
         return (
-            f'known = "{SINGLE}" cuts classes by the counts of the records themselves, and the file of [groups] classes '
-            "has those of other people; take classes out, or name columns as known"
+            f'known = "{SINGLE}" cuts classes by the counts of the records themselves, and the file of [groups] '
+            "classes has those of other people; take classes out, or name columns as known"
         )
     if "weights" in spec.mechanism.model_fields_set:
         return f'known = "{SINGLE}" leaves as many records as can be, so [mechanism] weights has no effect; take it out'
@@ -433,7 +433,18 @@ RULES = (
     Rule(("secret", "publish", "guarantee", "mechanism"), _published_secret),
     Rule(("[history] people", "guarantee", "mechanism", "[mechanism] reads_secret"), _over_versions),
     Rule(("guarantee", "mechanism", "[mechanism] reads_secret", "publish"), _bound),
-    Rule(("publish", "[groups] classes", "[groups] known", "guarantee", "mechanism", "[frequencies] protection", "utility"), _classes),
+    Rule(
+        (
+            "publish",
+            "[groups] classes",
+            "[groups] known",
+            "guarantee",
+            "mechanism",
+            "[frequencies] protection",
+            "utility",
+        ),
+        _classes,
+    ),
     Rule(("secret", "publish", "[groups] known", "guarantee"), _known),
     Rule(("publish", "[groups] exclude"), _publishing),
     Rule(("secret", "publish", "[groups] exclude"), replicates_agree),
