@@ -74,10 +74,12 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
     if tuple(read[-1:]) != (CLASS_COLUMN,) or not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
-    who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
-    if not known and any(isinstance(part, SRLIP) for part in parts_of(guarantee)):
+    if not known and any(part.name == SRLIP.name for part in parts_of(guarantee)):
         # Where no columns are named it is between parts of classes, for observers of any one.
-        who = "at most one of the other columns, whichever it is"
+        return " ".join(
+            part.meaning_of_one if isinstance(part, SRLIP) else part.meaning for part in parts_of(guarantee)
+        )
+    who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
     return (
         f"{guarantee.meaning} That holds only for observers who know {who}, or all columns of a person; for an "
         "observer who knows others nothing is proven but what the report states."

@@ -118,6 +118,16 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
             "record of the person."
         )
 
+    @property
+    def meaning_of_one(self) -> str:
+        """The promise where records are exchanged between parts of classes."""
+        return (
+            "An observer who knows the frequencies, and one of the published columns of a person, whichever it is, or "
+            "all of them, changes the belief in any value of the secret by at most a factor "
+            f"{at_most(capped_exp(self.epsilon))} after a published record of the person. For an observer who knows "
+            "two or more and not all of them nothing is proven."
+        )
+
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The largest |ln P(y|s, x_J)/P(y|x_J)| of each row."""
         ratios = self.comparisons(joint).ratios(rows)
