@@ -175,7 +175,8 @@ class AnyColumn:
         for part, row in enumerate(weights.astype(object)):
             moved = row.copy()
             moved[part] = 0
-            come = tells @ (belongs @ (people * moved).T)
+            some = np.flatnonzero(moved)
+            come = tells[:, self.class_of[some]] @ (people[:, some] * moved[some]).T
             own = tells[:, self.class_of[part]] * (row[part] * int(self.sizes[part]))
             yield _Ratios(part, False, before, come, self.people[:, part] < self.sizes[part])
             yield _Ratios(part, True, before, come + own[:, np.newaxis], self.people[:, part] > 0)

@@ -97,6 +97,7 @@ def test_records_are_true_ones_and_most_of_them_stay(folder: ReleaseFolder) -> N
     assert 0.5 < told.share < 0.95
     assert {one.column for one in told.known} == {*COLUMNS}
     assert all(one.outside == 0 for one in told.known)
+    assert [(one.known, one.level) for one in told.observers] == [(0, LIP), (1, SRLIP)]
     released = load_release(folder.root)
     shares = [released.unchanged(column) for column in COLUMNS]
     assert min(shares) >= released.unchanged() == pytest.approx(told.share, abs=0.02)
