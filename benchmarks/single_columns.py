@@ -35,6 +35,7 @@ from funnel.alphabet import Alphabet
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.parts import parts_by_need
+from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.several import as_guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.progress import quiet
@@ -236,13 +237,16 @@ def measured_pairs(name: str, joint: Joint, knowing: float) -> Row:
     wide = Joint(joint.counts, joint.secret, Alphabet(names, symbols))
     classes = replace(grown(joint, _LEAST, _RULES, ()), columns=names)
     counted = Composition.of(wide, parts_by_need(wide, classes, knowing)).joint
-    found = best_moves(counted, as_guarantee([funnel.LIP(_BUDGET), funnel.SRLIP(knowing)]), quiet)
+    try:
+        found = best_moves(counted, as_guarantee([funnel.LIP(_BUDGET), funnel.SRLIP(knowing)]), quiet)
+    except InfeasibleGuarantee:
+        found = None
     return {
         "table": name,
         "knowing two": knowing,
         "parts": len(counted.inputs),
-        "kept": found.unchanged,
-        "bound": found.bound,
+        "kept": None if found is None else found.unchanged,
+        "bound": None if found is None else found.bound,
         "seconds": time.process_time() - started,
     }
 
@@ -309,7 +313,7 @@ def page(rows: list[Row]) -> str:
         ]
 
     def of_two(row: Row) -> list[str]:
-        numbers = [f"{row['knowing two']:.0f}", str(row["parts"]), f"**{row['kept']:.1%}**", f"{row['bound']:.1%}"]
+        numbers = [f"{row['knowing two']:.0f}", str(row["parts"]), share(row, "kept") or "none", share(row, "bound")]
         return [row["table"], *numbers, f"{row['seconds']:.1f}"]
 
     def compared(row: Row) -> list[str]:

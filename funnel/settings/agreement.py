@@ -256,6 +256,8 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     from funnel.guarantees import parse_guarantee
     from funnel.guarantees.several import parts_of
 
+    if spec.groups.single:
+        return _why_not_single(spec)
     guarantee, given = spec.guarantee.canonical, spec.groups.classes is not None
     if spec.frequencies.kind.is_noisy and not given:
         return (
@@ -269,8 +271,6 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
             "certain than they are; make them from other people with funnel classes and write "
             'classes = "classes.json" in [groups], or guarantee = "lip:1.0"'
         )
-    if spec.groups.single:
-        return _why_not_single(spec)
     kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known_columns else ()))
     if any(part.name not in kept for part in parts_of(parse_guarantee(guarantee))):
         return (
@@ -291,6 +291,11 @@ def _why_not_single(spec: ReleaseSpec) -> str | None:
         return (
             f'known = "{SINGLE}" in [groups] is for srlip, with lip or without, and {guarantee} is another bound; '
             'write guarantee = ["lip:1.0", "srlip:2.0"]'
+        )
+    if spec.frequencies.kind.is_noisy:
+        return (
+            f'known = "{SINGLE}" cuts classes by exact counts, which noise would not protect; write protection = '
+            '"threshold" in [frequencies]'
         )
     if spec.groups.classes is not None:
         return (

@@ -14,7 +14,7 @@ from funnel.alphabet import CLASS_COLUMN
 from funnel.analysis.release import load_release
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
-from funnel.errors import InfeasibleGuarantee
+from funnel.errors import InfeasibleGuarantee, SpecError
 from funnel.pipeline.flows import pipeline
 from funnel.recount.classes import PlainClasses
 from funnel.recount.part_beliefs import people_by_part
@@ -140,3 +140,21 @@ def test_a_budget_that_no_exchange_of_records_keeps_is_refused(tmp_path: Path) -
     project = make_project(tmp_path, spec, adult_rows(rows=ROWS))
     with pytest.raises(InfeasibleGuarantee, match="raise its budget, or publish fewer columns"):
         pipeline.run_release(ReleaseSpec.load(project), again=False, rotate=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (f'"srlip:{SRLIP}"', '"attribute:1.0"', "is for srlip, with lip or without"),
+        ('protection = "none"', 'protection = "noise"', "which noise would not protect"),
+        ("min_records = 100", 'min_records = 100\nclasses = "classes.json"', "those of other people"),
+        ('mechanism = "invariant"', 'mechanism = "grr"', "draws values"),
+        ('mechanism = "invariant"', 'mechanism = {name = "invariant", weights = "share"}', "weights has no effect"),
+        ('people = "different"', 'people = "same"', "link"),
+    ],
+)
+def test_what_goes_not_with_any_one_column_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in ANY
+    spec = ANY.replace(old, new).replace('secret = ["income"]', 'secret = ["income"]\nrecord_key = ["fnlwgt"]')
+    with pytest.raises(SpecError, match=said):
+        ReleaseSpec.load(make_project(tmp_path, spec, adult_rows(rows=100)))
