@@ -15,8 +15,9 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Literal, Self
 
@@ -30,11 +31,16 @@ from benchmarks.exchanges import exchanged
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.whole_record_cases import SPEC
 from benchmarks.wide_tables import CENSUS, table_of
+from funnel.alphabet import Alphabet
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
+from funnel.donors.parts import parts_by_need
+from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.several import as_guarantee
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.progress import quiet
 from funnel.settings.disclosure_rules import Rules
+from funnel.solver.part_programme import best_moves
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
@@ -42,6 +48,7 @@ BoolArray = npt.NDArray[np.bool_]
 # Of observers of the record, in nats; and the people of a class, at least.
 _BUDGET, _LEAST = 1.0, 50
 _KNOWING = (5.0, 4.0, 3.0, 2.0, 1.0)
+_KNOWING_TWO = (5.0, 4.0, 3.0, 2.0)
 _RULES = Rules(by_class=True, dominance=0.995)
 
 
@@ -218,6 +225,32 @@ def measured(name: str, joint: Joint, knowing: float | None) -> Row:
     }
 
 
+def measured_pairs(name: str, joint: Joint, knowing: float) -> Row:
+    """What stays for observers of any one or any two columns: the same parts and programme, for pairs as columns too.
+
+    Releases and `funnel.fit_columns` have observers of one column only.
+    """
+    started, columns = time.process_time(), joint.inputs.columns
+    both = list(combinations(range(len(columns)), 2))
+    names = (*columns, *(f"{columns[i]}, {columns[j]}" for i, j in both))
+    symbols = tuple((*of, *(f"{of[i]}, {of[j]}" for i, j in both)) for of in joint.inputs.symbols)
+    wide = Joint(joint.counts, joint.secret, Alphabet(names, symbols))
+    classes = replace(grown(joint, _LEAST, _RULES, ()), columns=names)
+    counted = Composition.of(wide, parts_by_need(wide, classes, knowing)).joint
+    try:
+        found = best_moves(counted, as_guarantee([funnel.LIP(_BUDGET), funnel.SRLIP(knowing)]), quiet)
+    except InfeasibleGuarantee:
+        found = None
+    return {
+        "table": name,
+        "knowing two": knowing,
+        "parts": len(counted.inputs),
+        "kept": None if found is None else found.unchanged,
+        "bound": None if found is None else found.bound,
+        "seconds": time.process_time() - started,
+    }
+
+
 def rows(census: Path | None) -> Iterator[Row]:
     """One for each table and budget of observers of one column."""
     joint = count_joint(ReleaseSpec.load(SPEC), lambda *_: None)
@@ -232,10 +265,12 @@ def rows(census: Path | None) -> Iterator[Row]:
             "sharing": None if knowing is None else kept(records, knowing, share=True),
             "at most": at_most(records, knowing),
         }
+    yield from (measured_pairs("Adult", joint, knowing) for knowing in _KNOWING_TWO)
     if census is not None:
         joint = Joint.from_table(table_of(census, ["income", *CENSUS]), ["income"], CENSUS)
         for knowing in (None, *_KNOWING):
             yield measured("Census-Income", joint, knowing)
+        yield from (measured_pairs("Census-Income", joint, knowing) for knowing in _KNOWING_TWO)
 
 
 def page(rows: list[Row]) -> str:
@@ -277,6 +312,10 @@ def page(rows: list[Row]) -> str:
             f"{row['seconds']:.1f}",
         ]
 
+    def of_two(row: Row) -> list[str]:
+        numbers = [f"{row['knowing two']:.0f}", str(row["parts"]), share(row, "kept") or "none", share(row, "bound")]
+        return [row["table"], *numbers, f"{row['seconds']:.1f}"]
+
     def compared(row: Row) -> list[str]:
         names = ("kept", "by class", "exchanging", "sharing", "at most")
         return [budget(row), *(share(row, name) for name in names)]
@@ -295,7 +334,14 @@ def page(rows: list[Row]) -> str:
         "  these parts with donors drawn evenly keeps more than *bound*. *Level* is decided in whole numbers.",
         "- *s*: processor time, classes included.",
         "",
-        *table(head, map(cells, rows)),
+        *table(head, (cells(row) for row in rows if "knowing" in row)),
+        "",
+        "For observers of any one or any two columns, by the same parts and programme; releases have one column only:",
+        "",
+        *table(
+            ["table", "budget of observers of one or two columns", "parts", "records that stay", "bound", "s"],
+            (of_two(row) for row in rows if "knowing two" in row),
+        ),
         "",
         "Other donors, Adult:",
         "",
@@ -307,7 +353,7 @@ def page(rows: list[Row]) -> str:
         "- *Any donors at most*: an upper bound for protocols that choose the donor of a record by all its columns.",
         "  It is not known how much of it can be reached.",
         "",
-        *table(others, (compared(row) for row in rows if row["table"] == "Adult")),
+        *table(others, (compared(row) for row in rows if row["table"] == "Adult" and "knowing" in row)),
         "",
     ]
     return "\n".join(lines)

@@ -13,10 +13,12 @@ from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors
+from funnel.recount.part_beliefs import class_of
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.published import count_published
 from funnel.recount.source import Recount
 from funnel.recount.stated_unchanged import Rule, observer_complaints
+from funnel.release.documents import JointDocument, PartsDocument
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
@@ -46,7 +48,10 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
     unlikely = list(found.unlikely())
     # Of classes that follow from other people's records each needs a donor.
     fewest = said.min_records if given is None else 1
-    least = min(sizes[name] for name in classes.names)
+    of_class = Counter[str]()
+    for name in classes.names:
+        of_class[class_of((name,))] += sizes[name]
+    least = min(of_class.values()) if given is None else min(sizes[name] for name in classes.names)
     named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
     whose = classes.are_given == (given is not None) and classes.content["source"] is None
     right = whose and (given is None or classes.is_of(given))
@@ -54,8 +59,10 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
-        same("known columns", classes.known, tuple(said.section("groups").get("known", ()))),
-        claim("size", least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
+        same("known columns", classes.known, said.known),
+        same("parts", classes.has_parts, said.observes_any_column),
+        claim("size", min(sizes.values()) > 0 and least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
+        *_people_of_parts(finished),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),
         claim("moves", found.moved_by_secret <= _ROUNDED, "of records to other classes read their secret"),
@@ -81,6 +88,23 @@ def _people(whole: Recount) -> Counter[Record]:
     for (_, record), count in whole.counts.items():
         people[record] += count
     return people
+
+
+def _people_of_parts(finished: FinishedFolder) -> list[Claim]:
+    """Whether the internal evidence has the classes of parts, and the people of each value in every part."""
+    path, counted = finished.folder.parts, finished.recount
+    if not counted.having:
+        return [claim("people of parts", not path.is_file(), "are stored where there are none")]
+    stored = PartsDocument.read(path)
+    parts = [tuple(symbol) for symbol in JointDocument.read(finished.folder.joint).inputs.symbols]
+    classes = [stored.classes.symbols[number] for number in stored.class_of]
+    right = {part: (class_of(part),) for part in counted.inputs} == dict(zip(parts, classes, strict=True))
+    having = {
+        value: {part: number for part, number in zip(parts, row, strict=True) if number}
+        for value, row in zip(stored.known, stored.people, strict=True)
+    }
+    alike = {value: dict(of) for value, of in counted.having.items()} == having
+    return [claim("people of parts", right and alike, "are not those of the source")]
 
 
 def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:

@@ -27,6 +27,7 @@ from funnel.recount.grouping import (
 )
 from funnel.recount.noise import NoiseMaterial
 from funnel.recount.noisy_moves import split_complaints
+from funnel.recount.part_beliefs import counts_of_classes
 from funnel.recount.source import Recount
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -229,7 +230,9 @@ def _spent(
 
 def disclosure_claims(finished: FinishedFolder) -> list[Claim]:
     """The frequencies keep the rules of disclosure control, unless the spec asks only for a report."""
-    return rule_claims(finished.public.counts, finished.spec_text)
+    counted = finished.public
+    # Nothing is published of the secrets of a part but what those of its class are.
+    return rule_claims(counts_of_classes(counted.counts) if counted.having else counted.counts, finished.spec_text)
 
 
 def rule_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: SpecText) -> list[Claim]:

@@ -233,7 +233,7 @@ def _coarseness(lift: float, laws: Distributions, s: tuple[str, ...], y: int) ->
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0
-    whole = laws.output_masses[y] / (laws.recount.rows * laws.released.denominator)
+    whole = laws.output_masses[y] / laws.whole
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
     # The step is that of the public frequencies, which may be off by half; what is less than a step is told as one.

@@ -50,8 +50,17 @@ class SpecText:
         named = self._named
         if self.class_column is None:
             return named
-        known = self.section("groups").get("known", ())
-        return (*(column for column in named if column in self.secret), *known, self.class_column)
+        return (*(column for column in named if column in self.secret), *self.known, self.class_column)
+
+    @property
+    def observes_any_column(self) -> bool:
+        """Whether observers may know any one of the columns, whichever it is."""
+        return bool(self.section("groups").get("known", ()) == "single")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The columns that observers are said to know."""
+        return () if self.observes_any_column else tuple(self.section("groups").get("known", ()))
 
     @property
     def released(self) -> tuple[str, ...]:

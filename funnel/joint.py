@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from funnel.alphabet import Alphabet, product
 from funnel.bounds import Bounds, spread
+from funnel.class_parts import ClassParts
 from funnel.combinations import count_combinations
 from funnel.errors import DataError, SpecError
 from funnel.tables import read_batches
@@ -57,11 +58,15 @@ class Joint:
     bounds : Bounds, optional
         What the true counts may be, where ``counts`` are noisy ones: a law that is known up to noise. Guarantees then
         hold for every table within the bounds, and the counts are one of them.
+    parts : ClassParts, optional
+        Where inputs are parts of classes of records: probabilities are those that the counts of classes say, and
+        ``counts`` are of parts.
 
     Raises
     ------
     SpecError
-        If shapes do not fit, a count is negative or not an integer, or the counts are not within the bounds.
+        If shapes do not fit, a count is negative or not an integer, the counts are not within the bounds, or parts are
+        about other inputs, more people, or counts with bounds.
     DataError
         If there is no record at all.
 
@@ -77,6 +82,7 @@ class Joint:
     secret: Alphabet
     inputs: Alphabet
     bounds: Bounds | None = None
+    parts: ClassParts | None = None
 
     def __post_init__(self) -> None:
         counts = _checked_counts(self.counts)
@@ -86,6 +92,10 @@ class Joint:
             )
         if self.bounds is not None and not self.bounds.hold(counts):
             raise SpecError("the counts of a joint law must be within its own bounds")
+        if self.parts is not None:
+            sizes, people = counts.sum(axis=0), self.parts.people
+            if self.bounds is not None or people.shape[1:] != sizes.shape or (people > sizes).any():
+                raise SpecError("the parts of classes do not fit the counts of their records")
         object.__setattr__(self, "counts", counts)
         freeze(self, "counts")
 
@@ -261,6 +271,8 @@ class Joint:
         tables = [self.counts] if bounds is None else [self.counts, bounds.lower, bounds.upper, bounds.totals]
         for table in tables:
             digest.update(repr(table.shape).encode() + np.ascontiguousarray(table).tobytes())
+        if self.parts is not None:
+            digest.update(json.dumps(self.parts.content).encode())
         names_of = [[alphabet.columns, alphabet.symbols] for alphabet in (self.secret, self.inputs)]
         digest.update(json.dumps(names_of).encode())
         return digest.hexdigest()
@@ -271,9 +283,18 @@ class Joint:
         return int(self.counts.sum())
 
     @cached_property
+    def by_class(self) -> Joint:
+        """Counts of secrets and classes, where inputs are parts of classes; itself where there are none."""
+        if self.parts is None:
+            return self
+        counts = np.zeros((len(self.secret), len(self.parts.classes)), dtype=np.int64)
+        np.add.at(counts.T, self.parts.class_of, self.counts.T)
+        return Joint(counts, self.secret, self.parts.classes)
+
+    @cached_property
     def p(self) -> FloatArray:
         """Joint probabilities, shape (c, a), summing to 1."""
-        return self.counts / self.n
+        return self.counts / self.n if self.parts is None else self.secret_given_input * self.p_input
 
     @cached_property
     def p_secret(self) -> FloatArray:
@@ -289,11 +310,14 @@ class Joint:
     def input_given_secret(self) -> FloatArray:
         """p(x|s), shape (c, a); rows of secrets that never occur are zero."""
         totals = self.counts.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(self.counts, totals, out=np.zeros(self.counts.shape), where=totals > 0))
+        joint = self.counts if self.parts is None else self.p * self.n
+        return np.asarray(np.divide(joint, totals, out=np.zeros(self.counts.shape), where=totals > 0))
 
     @cached_property
     def secret_given_input(self) -> FloatArray:
         """p(s|x), shape (c, a); columns of inputs that never occur are zero."""
+        if self.parts is not None:
+            return np.asarray(self.by_class.secret_given_input[:, self.parts.class_of])
         totals = self.counts.sum(axis=0, keepdims=True)
         return np.asarray(np.divide(self.counts, totals, out=np.zeros(self.counts.shape), where=totals > 0))
 
@@ -305,15 +329,31 @@ class Joint:
 
     @cached_property
     def occurring(self) -> Joint:
-        """The same records over the inputs that occur, without bounds; itself where all do."""
+        """The same records over the inputs that occur, without bounds; itself where all do.
+
+        Raises
+        ------
+        SpecError
+            If a part of a class has no records.
+        """
         seen = np.asarray(self.counts.any(axis=0))
         if seen.all():
             return self.as_published
+        if self.parts is not None:
+            raise SpecError("a part of a class has no records; cut the classes of these records again")
         symbols = tuple(symbol for symbol, there in zip(self.inputs.symbols, seen, strict=True) if there)
         return Joint(self.counts[:, seen], self.secret, Alphabet(self.inputs.columns, symbols))
 
     def with_secret(self) -> Joint:
-        """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal."""
+        """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal.
+
+        Raises
+        ------
+        SpecError
+            If inputs are parts of classes.
+        """
+        if self.parts is not None:
+            raise SpecError("no protocol between parts of classes reads or publishes the secret; leave it out")
         bounds = None if self.bounds is None else self.bounds.with_secret()
         return Joint(spread(self.counts), self.secret, product(self.secret, self.inputs), bounds)
 

@@ -368,7 +368,8 @@ class _Fitting:
     ) -> None:
         check_size(joint, guarantee, useful == INFORMATION)
         # What no mechanism could do is an error here, not a reason in every row.
-        guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
+        if joint.parts is None:
+            guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
         self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock
         self._useful, self._weights = useful, weights
         self._kept, self._chosen_by = kept, (*useful.content, weights)

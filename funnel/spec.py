@@ -283,7 +283,7 @@ class ReleaseSpec(Section):
 
     def by_class(self, column: str) -> Self:
         """This spec for records that are counted and drawn by their class, which takes the place of unknown columns."""
-        publish = (*(self.secret if self.publishes_secret else ()), *self.groups.known, column)
+        publish = (*(self.secret if self.publishes_secret else ()), *self.groups.known_columns, column)
         mechanism = self.mechanism.model_copy(update={"name": INVARIANT})
         found = self.model_copy(update={"publish": publish, "mechanism": mechanism})
         found._whole, found._asked = self.publish, self.mechanism

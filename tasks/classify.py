@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.alphabet import CLASS_COLUMN
-from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.tasks.estimate import Estimated
@@ -59,7 +58,7 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
         if column in (*spec.secret, *spec.publish):
             raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
     classified = classify_records(spec, joint, codings, snapshot.source_sha256, tell)
-    classes, counted = classified.classes, classified.joint
+    classes, counted = classified.composition.classes, classified.joint
     donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, joint.inputs.columns, codings.labels)
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))
     found = _with_classes(snapshot, codings, told, donors, joint, workspace)
@@ -67,7 +66,7 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
     return Classified(
         spec.by_class(CLASS_COLUMN),
         found,
-        dataclasses.replace(estimated, joint=counted, donors=donors, composition=Composition.of(joint, classes)),
+        dataclasses.replace(estimated, joint=counted, donors=donors, composition=classified.composition),
     )
 
 

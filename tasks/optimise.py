@@ -103,7 +103,9 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> 
 
 
 def _bounds(joint: Joint) -> tuple[object, ...]:
-    """What the true counts may be, where the law is known up to noise."""
+    """What the true counts may be, where the law is known up to noise; and which classes inputs are parts of."""
+    if joint.parts is not None:
+        return tuple(joint.parts.content)
     if joint.bounds is None:
         return ()
     return joint.bounds.lower.tolist(), joint.bounds.upper.tolist(), joint.bounds.totals.tolist()

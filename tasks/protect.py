@@ -112,7 +112,7 @@ def disclose(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Di
     ReleaseRefused
         If a rule is broken and the spec does not ask to report that only.
     """
-    found = Disclosure(frequencies.joint, spec.rules)
+    found = Disclosure(frequencies.joint.by_class, spec.rules)
     place = workspace / FOUND
     if found.passes:
         place.unlink(missing_ok=True)

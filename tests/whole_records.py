@@ -8,10 +8,9 @@ W(h|g), and which one of h is as likely to be anybody's of it, over all people o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import lcm
 
 from funnel.errors import DataError
 from funnel.recount.classes import PlainClasses
@@ -111,64 +110,6 @@ def levels_by_prefix(
         seen += group
         levels.append(part_of(released, classes, counted, seen).level(guarantee, of_class))
     return levels
-
-
-def largest_ratios(
-    released: ReleasedProtocol, classes: PlainClasses, counted: Recount
-) -> dict[str | None, Fraction | None]:
-    """The largest change of a belief, as a ratio of at least 1, of those who know a value of a column, or none (None).
-
-    Donors are drawn evenly from parts of classes ("3.2" is a part of "3"), and the observer knows of the secret what
-    the counts of classes say. A ratio is None where a belief becomes impossible.
-
-    Raises
-    ------
-    DataError
-        As `largest_imbalance`.
-    """
-    _, sizes = _people(released, classes, counted)
-    secrets: dict[str, Counter[Record]] = defaultdict(Counter)
-    having: dict[tuple[str | None, str], Counter[str]] = defaultdict(Counter)
-    for (secret, record), number in counted.counts.items():
-        part = classes.of(record)
-        secrets[part.split(".")[0]][secret] += number
-        having[None, ""][part] += number
-        for column, value in zip(classes.columns, record, strict=True):
-            having[column, value][part] += number
-    unit = lcm(*(of.total() for of in secrets.values()))
-    tells = {
-        part: {secret: number * (unit // of.total()) for secret, number in of.items()}
-        for part in sizes
-        for of in [secrets[part.split(".")[0]]]
-    }
-    found: dict[str | None, Fraction | None] = {column: Fraction(1) for column, _ in having}
-    for (column, _), people in having.items():
-        prior = _added([(people[part], tells[part]) for part in people])
-        for output, row in zip(released.outputs, released.weights, strict=True):
-            name = output[-1]
-            weights = {released.inputs[g][-1]: int(weight) for g, weight in entries_of(row)}
-            come = [(weights[part] * people[part], tells[part]) for part in weights if part != name and people[part]]
-            own = [(weights.get(name, 0) * sizes[name], tells.get(name, {}))]
-            seen = [come] if people[name] < sizes[name] else []
-            seen += [come + own] if people[name] else []
-            for after in map(_added, seen):
-                for secret, before in prior.items() if after.total() else ():
-                    ratio = Fraction(after[secret] * prior.total(), after.total() * before)
-                    worst = found[column]
-                    if not ratio or worst is None:
-                        found[column] = None
-                    else:
-                        found[column] = max(worst, ratio, 1 / ratio)
-    return found
-
-
-def _added(parts: Sequence[tuple[int, Mapping[Record, int]]]) -> Counter[Record]:
-    """Sums of some tables, each so many times."""
-    found: Counter[Record] = Counter()
-    for times, table in parts:
-        for secret, number in table.items():
-            found[secret] += times * number
-    return found
 
 
 def _people(

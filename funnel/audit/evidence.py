@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,12 +18,12 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.recount.levels import PlainLevel
 from funnel.recount.plain_distributions import Distributions, figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
+from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, ProtocolDocument, read_draws
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_evidence import read_spec
@@ -44,6 +44,7 @@ _FILES = frozenset(
         "spec.toml",
         "hierarchies.json",
         "joint.json",
+        "parts.json",
         "first-rows.json",
         "draws.json",
         "words.json",
@@ -90,6 +91,8 @@ def read_evidence(
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
         spec = read_spec(folder, read_text(folder.spec), known)
         joint = _document(JointDocument, folder.joint).joint
+        if folder.parts.exists():
+            joint = replace(joint, parts=_document(PartsDocument, folder.parts).parts)
         _document(DrawsDocument, folder.draws)
         drawing = _document(DrawingDocument, folder.drawing) if folder.drawing.exists() else None
         drawn_with = document.protocol if drawing is None else drawing.protocol
@@ -171,7 +174,13 @@ def stored_counts(path: Path) -> dict[tuple[tuple[str, ...], tuple[str, ...]], i
 def counted_of(joint: Joint) -> Recount:
     """Stored counts as a second computation has them."""
     secret, inputs, counts = joint.secret, joint.inputs, counts_of(joint)
-    return Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
+    known: Sequence[tuple[tuple[str, str], IntArray]] = ()
+    if joint.parts is not None:
+        known = list(zip(joint.parts.known, joint.parts.people, strict=True))
+    having = {value: dict(zip(inputs.symbols, people.tolist(), strict=True)) for value, people in known}
+    return Recount(
+        secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "", having=having
+    )
 
 
 def _distributions(known: AuditContext, counted: Recount) -> Distributions:

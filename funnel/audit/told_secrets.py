@@ -22,6 +22,7 @@ from funnel.audit.check import Found, check
 from funnel.audit.package import rounded_radius
 from funnel.audit.told_lifts import PLACES, ROUNDING, lift_complaints
 from funnel.guarantees import parse_guarantee
+from funnel.guarantees.several import parts_of
 from funnel.release.documents import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
@@ -42,7 +43,7 @@ def check_secrets(known: AuditContext) -> Found:
     said = known.folder.numbers.name
     complaints = (
         *_prior_complaints(told, document, rows, step),
-        *_unchanged_complaints(told, guarantee_of(document).budget, step),
+        *_unchanged_complaints(told, _budgets(known), step),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
         *_output_complaints(told, document),
@@ -82,7 +83,15 @@ def _prior_complaints(told: PublicReport, document: ProtocolDocument, rows: int,
             yield f"the share of the secret {one.label!r} is not that of the published values"
 
 
-def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:
+def _budgets(known: AuditContext) -> tuple[float, float]:
+    """Of observers who know no column of a record, and of others; between parts of classes these are two."""
+    guarantee, classes = guarantee_of(known.document), known.columns.classes
+    if classes is None or not classes.has_parts:
+        return guarantee.budget, guarantee.budget
+    return min(part.budget for part in parts_of(guarantee)), guarantee.budget
+
+
+def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step: float) -> Iterator[str]:
     """Records unchanged by secret are of the secrets that beliefs are about, and their mean is that of all."""
     stated = told.unchanged
     if stated is None:
@@ -113,7 +122,7 @@ def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Ite
     if [one.known for one in stated.observers] != sizes or any(one.columns != len(others) for one in stated.observers):
         yield "observers know other numbers of columns than there are"
     for observer in stated.observers:
-        level, outside = _nats(observer.level), observer.outside
+        level, outside, budget = _nats(observer.level), observer.outside, budgets[observer.known > 0]
         if level is None or level < budget or (outside > 0) is not (level > budget):
             yield f"observers of {observer.known} columns conclude another amount than people are outside"
         if abs(outside / step - round(outside / step)) > 1e-6:

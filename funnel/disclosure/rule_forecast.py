@@ -136,6 +136,7 @@ def forecast_rules(
     DataError
         If a suggestion is asked for, and no grouping meets the rules.
     """
+    joint = joint.by_class
     found = Disclosure(joint, spec.rules)
     suggestion = None
     kept: dict[str, Kept] = {}

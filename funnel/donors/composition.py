@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.alphabet import Alphabet
+from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.class_parts import ClassParts
 from funnel.donors.record_classes import RecordClasses
+from funnel.guarantees.any_column import AnyColumn
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 
@@ -72,6 +74,21 @@ class Composition:
         counts = np.concatenate(tables, axis=2).astype(np.int64)
         return cls(joint.secret, classes, tuple(cells), counts, people)
 
+    @property
+    def joint(self) -> Joint:
+        """Counts of the secret and of classes; of parts of these where donors are drawn evenly."""
+        counted = Joint(self.people, self.secret, self.classes.alphabet)
+        if not self.classes.draws_evenly:
+            return counted
+        return replace(counted, parts=self.parts)
+
+    @property
+    def parts(self) -> ClassParts:
+        """Which class each is a part of, itself if it is none, and the people there with every value of a column."""
+        whole, class_of = self.classes.whole
+        names = Alphabet((CLASS_COLUMN,), tuple((name,) for name in whole))
+        return ClassParts(names, class_of, self.counts.sum(axis=0).T, self.cells)
+
     def off(self, protocol: Protocol) -> FloatArray:
         """Records by which the mean of every cell is off in a release, shape (c, cells), where the secret is published.
 
@@ -97,6 +114,8 @@ class Composition:
     def concluded(self, protocol: Protocol, budget: float) -> tuple[Concluded, ...]:
         """What observers of each other column conclude at most, whoever the donors are; most people beyond first.
 
+        Between parts of classes donors are drawn evenly, and it is what they conclude.
+
         In the belief P(record) P(s | class). They see all of a published record y of class k with a secret t. If it
         agrees in their column it is the person's own, or a donor's; of the people of class g a share of at most p_y /
         p_k times p_g comes to it, as every record of k is as often a donor. If it does not agree it is a donor's.
@@ -107,6 +126,10 @@ class Composition:
         budget : float
             Nats.
         """
+        if self.classes.draws_evenly:
+            channel = protocol.weights_for(self.classes.alphabet) / float(DENOMINATOR)
+            exact = AnyColumn.of(self.joint).concluded(channel, budget)
+            return _worst_first([Concluded(column, level, outside) for column, (level, outside) in exact.items()])
         at, to, weights = self._channel(protocol)
         sizes = self.people.sum(axis=0)
         given = self.people / sizes
@@ -135,7 +158,7 @@ class Composition:
                     outside += moved if max(apart, alike) > beyond else 0.0
                     outside += float(own.sum() * known[k]) if alike > beyond else 0.0
             found.append(Concluded(column, level, outside / float(sizes.sum())))
-        return tuple(sorted(found, key=lambda one: (-one.outside, -one.level)))
+        return _worst_first(found)
 
     def _channel(self, protocol: Protocol) -> tuple[list[Place], list[Place], FloatArray]:
         """Secrets, None where they are not published, and classes of inputs and of outputs; and P(output | input)."""
@@ -147,6 +170,10 @@ class Composition:
             for alphabet in (protocol.inputs, protocol.outputs)
         )
         return at, to, protocol.weights_for(protocol.inputs) / float(DENOMINATOR)
+
+
+def _worst_first(found: list[Concluded]) -> tuple[Concluded, ...]:
+    return tuple(sorted(found, key=lambda one: (-one.outside, -one.level)))
 
 
 def _largest(come: FloatArray, own: FloatArray, prior: FloatArray) -> float:

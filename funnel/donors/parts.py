@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from funnel.donors.any_column import AnyColumn
+from funnel.donors.composition import Composition
 from funnel.donors.record_classes import Question, RecordClasses, Scale, Term
+from funnel.guarantees.any_column import AnyColumn
 from funnel.guarantees.exact import capped_exp
 from funnel.joint import FloatArray, IntArray, Joint
 
@@ -35,7 +36,8 @@ def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> Recor
     knowing : float
         The budget of observers of one column, nats.
     """
-    observers = AnyColumn.of(joint, classes)
+    found = Composition.of(joint, classes)
+    observers = AnyColumn.of(replace(found.joint, parts=found.parts))
     # A record has one value of each column, so the first digit of its points says what the worst of these needs.
     base = len(classes.columns) + 1
     level = np.searchsorted(_NEEDS[: int(_BITS / math.log2(base))], _needs(observers, knowing))

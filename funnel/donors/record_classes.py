@@ -9,11 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.class_parts import PART
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
-
-# Between the name of a class and the number of one of its parts.
-PART = "."
 
 
 @dataclass(frozen=True)
@@ -154,11 +152,11 @@ class RecordClasses:
         return Alphabet((*self.known, CLASS_COLUMN), tuple((*values, name) for values, name in symbols))
 
     @property
-    def class_of(self) -> IntArray:
-        """Of every class the number of that which it is a part of, shape (k,): "3.2" is the second part of "3"."""
-        whole = [name.partition(PART)[0] for name in self.names]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(whole))}
-        return np.array([numbers[name] for name in whole])
+    def whole(self) -> tuple[tuple[str, ...], IntArray]:
+        """The classes that these are parts of, and the number of that of each, (k,): "3.2" is a part of "3"."""
+        of = [name.partition(PART)[0] for name in self.names]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(of))}
+        return tuple(numbers), np.array([numbers[name] for name in of])
 
     @property
     def draws_evenly(self) -> bool:

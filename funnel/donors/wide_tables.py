@@ -6,36 +6,34 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from funnel.donors.any_column import AnyColumn
+from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
-from funnel.donors.part_programme import best_moves
 from funnel.donors.parts import parts_by_need
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee, Witness
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.several import parts_of
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
-from funnel.protocol import INVARIANT, Protocol
-from funnel.rounding import marginal_weights
+from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
+from funnel.settings.groups import SINGLE
 from funnel.solver.optimum import optimal
+from funnel.solver.part_programme import budgets_of
 from funnel.wording import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _RULES = Rules(by_class=True)
-SINGLE: Final = "single"
-"""That observers may know any one of the published columns, whichever it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,20 +165,18 @@ def fit_columns(
         )
     classes = grown(joint, least, rules, () if single else known, progress)
     if single:
-        classes, protocol, unchanged, bound, level = _for_any_column(joint, classes, guarantee, progress)
-    else:
-        counted = classes.counted(joint)
-        found = optimal(
-            counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"
-        )
-        protocol, unchanged, bound = found.protocol, found.utility, found.bound
-        level = guarantee.level(counted, protocol)
+        classes = parts_by_need(joint, classes, budgets_of(guarantee)[1])
+    counted = Composition.of(joint, classes).joint
+    found = optimal(
+        counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"
+    )
+    level = guarantee.level(counted, found.protocol)
     return ColumnsSolution(
-        protocol,
+        found.protocol,
         classes,
-        unchanged,
-        bound,
-        _by_column(joint, classes, protocol, columns),
+        found.utility,
+        found.bound,
+        _by_column(joint, classes, found.protocol, columns),
         level.value,
         level.witness,
         time.perf_counter() - started,
@@ -207,27 +203,6 @@ def _check_kinds(guarantee: Guarantee, known: Sequence[str]) -> None:
             f"{guarantee} is no bound on the posterior of the secret that records of many columns could be moved "
             "under; choose lip, alip, ldp or pml with a budget above 0, or name known columns for srlip"
         )
-
-
-def _for_any_column(
-    joint: Joint, classes: RecordClasses, guarantee: Guarantee, progress: Progress
-) -> tuple[RecordClasses, Protocol, float, float, Level]:
-    """Parts of classes, the protocol between them, what it leaves unchanged and what any could, and its level."""
-    # Who knows nothing is one of those that srlip is for.
-    alone = min(part.budget for part in parts_of(guarantee))
-    knowing = min(part.budget for part in parts_of(guarantee) if isinstance(part, SRLIP))
-    classes = parts_by_need(joint, classes, knowing)
-    observers = AnyColumn.of(joint, classes)
-    found = best_moves(observers, alone, knowing, progress)
-    marginal = marginal_weights(classes.counted(joint), found.weights)
-    protocol = Protocol(found.weights, marginal, classes.alphabet, classes.alphabet, INVARIANT, str(guarantee))
-    return (
-        classes,
-        protocol,
-        found.unchanged,
-        found.bound,
-        observers.level(found.weights, alone, knowing, guarantee.budget),
-    )
 
 
 def _by_column(

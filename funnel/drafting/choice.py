@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
@@ -75,8 +76,8 @@ class Choice:
         Whether counts are protected by noise; else by a threshold.
     min_records : int or None
         Of a class of records, where these are drawn by classes.
-    known : tuple of str
-        Columns that observers of these may know.
+    known : tuple of str or "single"
+        Columns that observers of these may know; of "single" any one of those that are published.
     coarse : tuple of Coarse
         Of every column, secret ones first.
     present : tuple of str
@@ -98,7 +99,7 @@ class Choice:
     people: str | None = None
     wave: tuple[str, str] | None = None
     min_records: int | None = None
-    known: tuple[str, ...] = ()
+    known: tuple[str, ...] | Literal["single"] = ()
     present: tuple[str, ...] = ()
     why: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -317,6 +318,15 @@ def whole_reason(choice: Choice, known: Sequence[str]) -> str:
     return (
         f"For observers of a record who know none of its columns{some}: {len(choice.publish)} columns have too many "
         "values together for a bound in the population (rlip), and for observers of all of them."
+    )
+
+
+def single_reason(choice: Choice, budget: float, stays: float) -> str:
+    """The same where some may know any one column, with the budget for these and what stays."""
+    return (
+        f"For observers of a record who know none of its {len(choice.publish)} columns (lip), and for those who know "
+        f"any one, whichever it is (srlip): {stays:.0%} of the records stay. A smaller number for srlip bounds more "
+        "and leaves fewer records. Not for observers of two columns: name these as known."
     )
 
 

@@ -12,6 +12,7 @@ from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
 from funnel.drafting.look import Column, Look
 from funnel.drafting.roles import FEW, Roles, is_wide
 from funnel.drafting.toml_text import comment, list_of_texts, text_of_lines, text_value, value_text
+from funnel.settings.groups import SINGLE
 from funnel.settings.replicate_weights import replicate_weights
 from funnel.wording import plain_number, printable, toml_key
 
@@ -303,6 +304,12 @@ def _known(choice: Choice) -> list[str]:
     """Columns of whole records that observers may know."""
     if not choice.known:
         return []
+    if choice.known == SINGLE:
+        return [
+            "# The bound srlip is for observers who know any one of the columns of a person. Name columns instead,",
+            '# such as ["sex", "age"], for observers who know any set of these; who knows others is not covered then.',
+            f"known = {text_value(SINGLE)}",
+        ]
     return [
         "# The bound is also for observers who know any set of these columns of a person; with others named, or fewer,",
         "# more or fewer records are changed. An observer who knows another column is not covered: the report says,",

@@ -11,7 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from funnel.alphabet import Alphabet
+from funnel.class_parts import PART
 from funnel.errors import DataError, SpecError
+from funnel.estimation.even_channel import EvenChannel
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
@@ -28,7 +30,8 @@ def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None 
     A record x of class g stays with ``T(g | g)`` and else becomes a donor of the class h that is drawn: people of
     both classes stand along lines in the order of their columns, and somebody at a share q of the first line takes the
     record of whoever stands at q of the second. Published records of a class have the composition of the true ones,
-    so their lines stand for the true ones as their counts stand for true counts. Where the secret is published too,
+    so their lines stand for the true ones as their counts stand for true counts. Between parts of classes the donor is
+    anybody of the new part. Where the secret is published too,
     it is drawn with the class: x is a secret and a record then, each with each.
 
     Parameters
@@ -80,7 +83,10 @@ def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None 
     records = tuple(zip(*texts, strict=True))
     values = Alphabet(columns, tuple((*secret, *record) for secret in secrets for record in records))
     row_of = of_secret * len(records) + record_of
-    channel = record_channel(moves, classes[firsts], people)
+    if any(PART in name for name in names):
+        channel: Any = EvenChannel(moves[0, :, 0], classes[firsts], people)
+    else:
+        channel = record_channel(moves, classes[firsts], people)
     if noise is not None:
         inputs = {(*x[:width], x[-1]): place for place, x in enumerate(protocol.inputs.symbols)}
         # Nobody has a secret and class that are no input.

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from funnel.alphabet import Alphabet
+from funnel.estimation.even_channel import EvenChannel
 from funnel.estimation.linear import Aimed, variances
 from funnel.estimation.value_cells import cells_of
 from funnel.joint import FloatArray, IntArray
@@ -26,6 +27,8 @@ from funnel.protocol import DENOMINATOR, Protocol
 _ROUNDING = 1e-12
 # Of the entries of a channel: where more are above zero, products with a table of all of them are faster.
 _DENSE = 0.05
+# Of a product with records whose donors are anybody, at a time.
+_ENTRIES = 2**23
 # Of the variance of a count: below it limits are whole numbers.
 _THIN = 0.3
 
@@ -91,7 +94,7 @@ class PlainCounts:
         Of b published values.
     counts : ndarray of int, shape (b,)
         Published records with each.
-    channel : ndarray or sparse array, shape (b, b)
+    channel : ndarray, sparse array or EvenChannel, shape (b, b)
         P(y|x): every column has the sum one.
     categories : sequence of sequence of str, optional
         Of each column, in the order that cells are listed in; without it that in which values have them.
@@ -134,8 +137,14 @@ class PlainCounts:
         distributed like that. Both are of the same X, so the first is at most the second, whatever was drawn. Noise is
         added to the first.
         """
+        parts = [influence]
+        if isinstance(self._channel, EvenChannel):
+            # Its products are dense.
+            rows = max(1, _ENTRIES // len(self.shares))
+            parts = [influence[start : start + rows] for start in range(0, influence.shape[0], rows)]
         given, whole = (
-            variances(influence, self._channel, self.shares, 1, sampling=sampling) for sampling in (False, True)
+            np.concatenate([variances(one, self._channel, self.shares, 1, sampling=sampling) for one in parts])
+            for sampling in (False, True)
         )
         # Where nothing is changed that matters, the first is a rounding of the second.
         given = np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0)
@@ -180,6 +189,8 @@ class PlainCounts:
         from scipy.sparse import coo_array
 
         _, of = self.cells(columns)
+        if isinstance(self._channel, EvenChannel):
+            return min(1.0, self._channel.agreeing(of, self.shares))
         entries = coo_array(self._channel)
         same = of[entries.coords[0]] == of[entries.coords[1]]
         return min(1.0, float(entries.data[same] @ self.shares[entries.coords[1][same]]))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
+
+import numpy as np
 
 from funnel import measures
 from funnel.confidence import ConfidenceSet, confidence_set
@@ -18,6 +20,7 @@ from funnel.guarantees.robustly import robustly
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.utilities import INFORMATION, Explained, Utility
 from funnel.protocol import Protocol
+from funnel.rounding import integer_weights
 
 # Outputs times cells beyond which the worst case over boxes takes longer than the rest of an audit.
 _LARGEST = 10_000_000
@@ -270,6 +273,7 @@ def distribution_findings(
         What the protocol was chosen by.
     """
     level = guarantee.level(joint, protocol)
+    of_class, from_class = joint.by_class, _from_classes(joint, protocol)
     published = joint.over_published(protocol.outputs.columns)
     witness = level.witness
     ratio = witness.ratio
@@ -291,11 +295,22 @@ def distribution_findings(
         prior_guess_accuracy=float(published.p_input.max()),
         lift=measures.lift(joint, protocol),
         confidence=confidence_set(joint, alpha),
-        robust_level=_robust_level(joint, protocol, alpha),
-        plain_level=LDP(1.0).level(joint, protocol).value,
-        robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
+        robust_level=_robust_level(of_class, from_class, alpha),
+        plain_level=LDP(1.0).level(of_class, from_class).value,
+        robust_lift_level=_robust_lift_level(of_class, from_class, guarantee, alpha),
         explained=Explained.of(utility, published, protocol),
     )
+
+
+def _from_classes(joint: Joint, protocol: Protocol) -> Protocol:
+    """What is published for somebody in a class, whatever the part: where there are no parts, the protocol."""
+    if joint.parts is None:
+        return protocol
+    class_of = joint.parts.class_of
+    within = np.zeros((len(joint.inputs), len(joint.parts.classes)))
+    within[np.arange(len(class_of)), class_of] = joint.p_input / joint.by_class.p_input[class_of]
+    weights = integer_weights(protocol.matrix @ within)
+    return replace(protocol, weights=weights, inputs=joint.parts.classes, mechanism="")
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:

@@ -170,8 +170,10 @@ class Guarantee(ABC):
         ------
         DataError
             If the protocol reads other columns than the joint law describes.
+        SpecError
+            If that is over parts of classes, and the guarantee is not decided between these.
         """
-        read, known = joint.read_by(protocol.inputs.columns), _known_levels.get()
+        read, known = self._read_by(protocol, joint), _known_levels.get()
         if known is None:
             return self._level_of(read, protocol)
         key = self, read.digest, protocol.digest
@@ -179,8 +181,14 @@ class Guarantee(ABC):
             known[key] = self._level_of(read, protocol)
         return known[key]
 
+    def _read_by(self, protocol: Protocol, joint: Joint) -> Joint:
+        read = joint.read_by(protocol.inputs.columns)
+        if read.parts is not None and not self.covers_parts:
+            raise SpecError(f"{self} is not decided between parts of classes of records; choose lip and srlip")
+        return read
+
     def _level_of(self, read: Joint, protocol: Protocol) -> Level:
-        if protocol.is_sparse and isinstance(self, PosteriorGuarantee) and read.bounds is None:
+        if isinstance(self, PosteriorGuarantee) and _is_sparse(read, protocol):
             return self.sparse_level(read.occurring, protocol.sparse_for(read.occurring.inputs))
         return self.level_for(read, protocol.weights_for(read.inputs))
 
@@ -191,13 +199,15 @@ class Guarantee(ABC):
         ------
         DataError
             If the protocol reads other columns than the joint law describes.
+        SpecError
+            If that is over parts of classes, and the guarantee is not decided between these.
         """
-        read, known = joint.read_by(protocol.inputs.columns), _known_levels.get()
+        read, known = self._read_by(protocol, joint), _known_levels.get()
         level = None if known is None else known.get((self, read.digest, protocol.digest))
         # Levels are never rounded down; one that is rounded up beyond the budget decides nothing.
         if level is not None and level.value <= self.budget:
             return True
-        if protocol.is_sparse and isinstance(self, PosteriorGuarantee) and read.bounds is None:
+        if isinstance(self, PosteriorGuarantee) and _is_sparse(read, protocol):
             return self.sparse_holds(read.occurring, protocol.sparse_for(read.occurring.inputs))
         return self.holds_for(read, protocol.weights_for(read.inputs))
 
@@ -226,6 +236,11 @@ class Guarantee(ABC):
 
         Where it is not, it holds for whoever takes the published counts for the true ones.
         """
+        return False
+
+    @property
+    def covers_parts(self) -> bool:
+        """Whether it is decided for observers of records between parts of classes of which donors are drawn evenly."""
         return False
 
     @property
@@ -321,6 +336,11 @@ class PosteriorGuarantee(ConeGuarantee):
         # Every record that occurs is published as something, so there is one.
         outputs, worst = max(found, key=lambda one: one[1].value)
         return Level(worst.value, dataclasses.replace(worst.witness, output=int(outputs[worst.witness.output])))
+
+
+def _is_sparse(read: Joint, protocol: Protocol) -> bool:
+    """Whether a posterior is decided entry by entry: of counts without bounds, whose inputs are no parts of classes."""
+    return protocol.is_sparse and read.bounds is None and read.parts is None
 
 
 def checked_number(guarantee: Guarantee, field: str, infinite: bool = False, unit: str = " (nats)") -> None:

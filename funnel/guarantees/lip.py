@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from funnel.guarantees.any_column import AnyColumn
+from funnel.guarantees.base import Witness
 from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.lift_guarantee import LiftGuarantee
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.joint import Joint
+from funnel.protocol import WeightArray
 from funnel.wording import at_most
 
 
@@ -47,6 +51,15 @@ class LIP(OneBudget, LiftGuarantee):
     def sides(self) -> Sides:
         """Lifts and inverse lifts."""
         return Sides(up=self.epsilon, down=self.epsilon)
+
+    @property
+    def covers_parts(self) -> bool:
+        """It is."""
+        return True
+
+    def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
+        """For observers who know nothing else of a person than what the counts of classes say."""
+        return AnyColumn.of(joint, knowing=False).worst(weights)
 
     @property
     def meaning(self) -> str:

@@ -10,6 +10,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.by_event import SideChannels
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.several import parts_of
+from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.wording import listed
 
@@ -73,6 +74,11 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
     if tuple(read[-1:]) != (CLASS_COLUMN,) or not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
+    if not known and any(part.name == SRLIP.name for part in parts_of(guarantee)):
+        # Where no columns are named it is between parts of classes, for observers of any one.
+        return " ".join(
+            part.meaning_of_one if isinstance(part, SRLIP) else part.meaning for part in parts_of(guarantee)
+        )
     who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
     return (
         f"{guarantee.meaning} That holds only for observers who know {who}, or all columns of a person; for an "

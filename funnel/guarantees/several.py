@@ -135,6 +135,11 @@ class Several(Guarantee):
         return all(part.covers_noise for part in self.parts)
 
     @property
+    def covers_parts(self) -> bool:
+        """Whether all parts do."""
+        return all(part.covers_parts for part in self.parts)
+
+    @property
     def significance(self) -> float | None:
         """The sum of those of the parts: by the union bound all hold together with what is left; None without any."""
         found = [part.significance for part in self.parts if part.significance is not None]

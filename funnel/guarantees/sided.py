@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
+from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, Level, OutputGuarantee, PosteriorGuarantee, Witness
 from funnel.guarantees.count_box import CountBox, count_box
 from funnel.guarantees.exact import exp_below, log_level
@@ -28,6 +29,16 @@ class Counted(OutputGuarantee):
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """`output_levels` where the counts are the law."""
 
+    def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
+        """The same where inputs are parts of classes of records, between which donors are drawn evenly.
+
+        Raises
+        ------
+        SpecError
+            If this is no bound for observers of such records.
+        """
+        raise SpecError(f"{self} is not decided between parts of classes of records; choose lip and srlip")
+
     def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
         """`level_for` where the counts are the law: ln of the worst ratio, rounded up."""
         return log_level(self.worst(joint, weights))
@@ -48,11 +59,16 @@ class Counted(OutputGuarantee):
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
         """The worst ratio, rounded up: under the counts, or under the worst table within their bounds."""
+        if joint.parts is not None:
+            return log_level(self.worst_between_parts(joint, weights))
         over = self.over_set(joint)
         return self.counted_level(joint, weights) if over is None else over.level_for(joint, weights)
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the worst ratio is at most a rational just below e^ε: under all tables within the bounds, if any."""
+        if joint.parts is not None:
+            ratio = self.worst_between_parts(joint, weights).ratio
+            return ratio is not None and ratio <= exp_below(self.budget)
         over = self.over_set(joint)
         return self.counted_holds(joint, weights) if over is None else over.holds_for(joint, weights)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from funnel.guarantees.any_column import AnyColumn
 from funnel.guarantees.base import ConeGuarantee, Witness
 from funnel.guarantees.by_event import OverKnown, SideChannels
 from funnel.guarantees.events import Comparisons, extremes
@@ -95,6 +96,15 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
         secret, given = int(compared.secret[found.pair]), compared.given[found.pair]
         return Witness(found.output, secret, None, found.ratio, upward, given)
 
+    @property
+    def covers_parts(self) -> bool:
+        """It is."""
+        return True
+
+    def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
+        """For observers who know any one column of a person, and for those who know none."""
+        return AnyColumn.of(joint).worst(weights)
+
     def over_noise(self) -> SetGuarantee:
         """Event by event."""
         return OverKnown(self)
@@ -106,6 +116,16 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
             "An observer who knows the frequencies, and any of the published columns of a person, changes the belief "
             f"in any value of the secret by at most a factor {at_most(capped_exp(self.epsilon))} after a published "
             "record of the person."
+        )
+
+    @property
+    def meaning_of_one(self) -> str:
+        """The promise where records are exchanged between parts of classes."""
+        return (
+            "An observer who knows the frequencies, and one of the published columns of a person, whichever it is, or "
+            "all of them, changes the belief in any value of the secret by at most a factor "
+            f"{at_most(capped_exp(self.epsilon))} after a published record of the person. For an observer who knows "
+            "two or more and not all of them nothing is proven."
         )
 
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

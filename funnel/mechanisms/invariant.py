@@ -56,8 +56,10 @@ class Invariant(Mechanism):
                 f"{self.name} needs a bound that is linear in what one output discloses, and {guarantee} is not; use "
                 f"{best_for(guarantee)} under {guarantee.name}"
             )
+        # Parts of classes are no values that anybody counts.
+        weights: Weighting = self.weights if joint.parts is None else "share"
         found = optimal(
-            joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged", weights=self.weights
+            joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged", weights=weights
         )
         # Its bound is one on records unchanged, not on I(X;Y).
         return Fitted(found.protocol, None, found.finished, found.gap)

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any, Self
 
 from funnel.errors import DataError
+from funnel.recount.part_beliefs import PART, KnownValues, people_by_part
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 
@@ -24,6 +25,8 @@ Rates = defaultdict[Record, defaultdict[str, dict[Record, float]]]
 _KEYS = (*("schema", "column", "columns", "scales", "questions", "names", "known", "known_values", "people", "source"),)
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
+# What probabilities are multiples of.
+_UNIT = 2**63
 # So little of a record that it is nothing.
 _HARDLY = 1e-9
 
@@ -72,6 +75,11 @@ class PlainClasses:
     def names(self) -> tuple[str, ...]:
         """Of the classes."""
         return tuple(self.content["names"])
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether classes are cut into parts, between which donors are drawn evenly."""
+        return any(PART in name for name in self.names)
 
     @property
     def are_given(self) -> bool:
@@ -152,7 +160,9 @@ class PlainClasses:
         for (s, record), count in whole.counts.items():
             counts[s, of_record[record]] += count
         inputs = tuple(symbol for symbol in symbols.values() if symbol in {*of_record.values()})
-        return replace(whole, published_columns=(*self.known, self.column), inputs=inputs, counts=dict(counts))
+        having = people_by_part(whole.counts, self.columns, of_record.__getitem__) if self.has_parts else {}
+        columns = (*self.known, self.column)
+        return replace(whole, published_columns=columns, inputs=inputs, counts=dict(counts), having=having)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +281,8 @@ class PublishedByClass:
         agrees in the column is the person's own, or that of a donor for somebody of another class. From how many people
         with this value, and of which class, it comes depends on who stands where; the worst of all that is taken.
         """
+        if self.classes.has_parts:
+            return self._between_parts(budget)
         secrets: dict[str, Counter[Record]] = defaultdict(Counter)
         values: dict[str, dict[str, Counter[str]]] = {column: defaultdict(Counter) for column in self.classes.columns}
         for (secret, record), count in self.true.items():
@@ -289,6 +301,17 @@ class PublishedByClass:
                 level, outside = max(level, reached), outside + beyond
             found[column] = (level, outside / people)
         return found
+
+    def _between_parts(self, budget: float) -> dict[str, tuple[float, float]]:
+        """The same where donors are drawn evenly from parts of classes: exactly."""
+        secrets = tuple(sorted({secret for secret, _ in self.true}))
+        parts = tuple((name,) for name in self.classes.names)
+        counts = [[0] * len(parts) for _ in secrets]
+        for (secret, record), count in self.true.items():
+            counts[secrets.index(secret)][self.classes.names.index(self.classes.of(record))] += count
+        rows = [[int(self.moves.get((x, y), 0.0) * _UNIT) for x in parts] for y in parts]
+        people = people_by_part(self.true, self.classes.columns, lambda record: (self.classes.of(record),))
+        return KnownValues(counts, parts, parts, rows, _UNIT, people).concluded(budget)
 
     def _rates(self, secrets: Mapping[str, Counter[Record]]) -> Rates:
         """Of every output and class the probability that somebody there has a secret and is published as the output."""

@@ -18,6 +18,7 @@ from itertools import accumulate, compress
 from operator import ne
 from typing import Any
 
+from funnel.recount.part_beliefs import PART
 from funnel.recount.stated_unchanged import share_mismatch
 
 Json = Mapping[str, Any]
@@ -50,6 +51,11 @@ class PlainDonors:
     published: Mapping[tuple[Record, Record, str], int]
     moves: Mapping[tuple[Record, Record], float]
     categories: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def _is_even(self) -> bool:
+        """Whether donors are anybody of the new part of a class, whoever the record is."""
+        return any(PART in name for _, _, name in self.published)
 
     @cached_property
     def _lines(self) -> dict[str, list[tuple[Record, int]]]:
@@ -87,6 +93,9 @@ class PlainDonors:
         ways = {
             (x[-1], y[-1]) for x, of in self._chances.items() for y in of if x[-1] != y[-1] and x[-1] in self._lines
         }
+        if self._is_even:
+            # Counts of values are compared, and no pairs.
+            return 0
         secrets = len({x[:-1] for x in self._chances})
         return secrets**2 * sum(len(self._lines[one]) + len(self._lines[other]) for one, other in ways)
 
@@ -114,12 +123,24 @@ class PlainDonors:
                 answers.append(number)
                 continue
             size, width = ends[there[own]][-1], ends[other][-1]
-            word, limit = number * _SPREAD % 2**64, count * width
+            word, limit = number * _SPREAD % 2**64, width if self._is_even else count * width
             while word >= 2**64 - 2**64 % limit:
                 word = (word + 1) % 2**64
-            person = (before * width + word % limit) // size
+            person = word % limit if self._is_even else (before * width + word % limit) // size
             answers.append(numbers[self._lines[other][bisect_right(ends[other], person)][0]])
         return blake2b(b"".join(one.to_bytes(4, "little") for one in answers), digest_size=16).hexdigest()
+
+    @cached_property
+    def _values(self) -> dict[str, list[defaultdict[str, float]]]:
+        """By class and column the share of the people there with every value."""
+        found = {}
+        for name, line in self._lines.items():
+            size = sum(count for _, count in line)
+            found[name] = [defaultdict[str, float](float) for _ in line[0][0]]
+            for record, count in line:
+                for place, value in enumerate(record):
+                    found[name][place][value] += count / size
+        return found
 
     def _lost(self, name: str, other: str, leave: Mapping[Record, float]) -> list[float]:
         """By column how many of those who leave a class for another do not agree with their donor there.
@@ -130,6 +151,12 @@ class PlainDonors:
             How many people with it do.
         """
         mine, theirs = self._lines[name], self._lines[other]
+        if self._is_even:
+            there = self._values[other]
+            return [
+                math.fsum(count * (1 - there[place][record[place]]) for record, count in leave.items())
+                for place in range(len(there))
+            ]
         size, width = (sum(count for _, count in line) for line in (mine, theirs))
         lost = [0.0] * len(mine[0][0])
         places = range(len(lost))

@@ -19,6 +19,7 @@ from funnel.recount.distribution_box import count_sides, distribution_box, limit
 from funnel.recount.information import SecretInformation
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.memory import once
+from funnel.recount.part_beliefs import KnownValues
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Leakage, Ratio, larger, level_above, scaled, sides_of, worse
 from funnel.recount.robust import worst_robust_odds
@@ -101,6 +102,8 @@ def worst_averages(channel: Channel, average: Average) -> tuple[WorstAverage, Wo
     return WorstAverage(average, found[0]), WorstAverage(average, found[1])
 
 
+# What is decided for observers of records between parts of classes.
+_BETWEEN_PARTS = ("lip", "srlip")
 _AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
 
 
@@ -269,23 +272,38 @@ def plain_level(
 
 
 def level_of(
-    guarantee: str | Promise, channel: Channel, published: Symbols | None = None, box: CountBox | None = None
+    guarantee: str | Promise,
+    channel: Channel,
+    published: Symbols | None = None,
+    box: CountBox | None = None,
+    known: KnownValues | None = None,
 ) -> PlainLevel:
-    """`plain_level` of counts and weights that fit each other."""
+    """`plain_level` of counts and weights that fit each other.
+
+    Between parts of classes, ``known`` is what observers of any one column may know: ``srlip`` is for these then.
+    """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
     if box is not None and not box.hold(channel.counts):
         raise DataError("the public counts are not within their own bounds")
 
     def content() -> object:
         rows = [[*entries_of(row)] for row in channel.weights]
-        return promise, channel.counts, rows, channel.denominator, channel.reads_secret, published, box
+        further = None if known is None else known.content
+        return promise, channel.counts, rows, channel.denominator, channel.reads_secret, published, box, further
 
-    return once(lambda: _level(promise, channel, published, box), content)
+    return once(lambda: _level(promise, channel, published, box, known), content)
 
 
-def _level(promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None) -> PlainLevel:
+def _level(
+    promise: Promise, channel: Channel, published: Symbols | None, box: CountBox | None, known: KnownValues | None
+) -> PlainLevel:
     if promise.parts:
-        return _of_all(promise, [_level(part, channel, published, box) for part in promise.parts])
+        return _of_all(promise, [_level(part, channel, published, box, known) for part in promise.parts])
+    if known is not None:
+        if promise.kind not in _BETWEEN_PARTS or box is not None:
+            raise SpecError(f"{promise.kind} is not decided between parts of classes of records")
+        alone = reduce(worse, lifts_over(channel, None), Ratio())
+        return _of_one(promise, alone if promise.kind == "lip" else worse(alone, known.worst()))
     if promise.kind in _SIDE_CHANNELS:
         if published is None or len(published) != channel.a:
             raise SpecError(

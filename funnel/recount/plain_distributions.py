@@ -123,10 +123,15 @@ class Distributions:
         """The same as counts and weights, of the secrets and inputs of the counts, in their order."""
         return self.released.channel(self.recount)
 
+    @property
+    def whole(self) -> int:
+        """What the masses of all outputs add up to."""
+        return self.channel.n * self.released.denominator
+
     @cached_property
     def pairs(self) -> dict[Symbol, dict[int, float]]:
         """P(x, y) by published input x, of the outputs y that it can become."""
-        whole = self.recount.rows * self.released.denominator
+        whole = self.whole
         found: dict[Symbol, dict[int, float]] = {x: {} for x in self.recount.inputs}
         for y in range(len(self.released.outputs)):
             for x, mass in self.channel.masses_by_input(y):

@@ -12,6 +12,7 @@ from funnel.errors import DataError
 from funnel.recount.channel import Channel, Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.levels import PlainLevel, level_of
+from funnel.recount.part_beliefs import KnownValues, beliefs
 from funnel.recount.promise import Promise
 from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, SparseRow, entries_of, spread
@@ -84,10 +85,14 @@ class ReleasedProtocol:
         SpecError, DataError
             As `level_of`; also if the protocol reads other columns.
         """
-        return level_of(guarantee, self.channel(counted), counted.inputs, box)
+        channel, known = self.channel(counted), None
+        if counted.having:
+            counts = counted.table(counted.secret, counted.inputs)
+            known = KnownValues(counts, counted.inputs, self.outputs, channel.weights, self.denominator, counted.having)
+        return level_of(guarantee, channel, counted.inputs, box, known)
 
     def channel(self, counted: Recount) -> Channel:
-        """The protocol with counts, in their order.
+        """The protocol with counts, in their order; between parts of classes with what is believed of these.
 
         Raises
         ------
@@ -104,6 +109,8 @@ class ReleasedProtocol:
         # What the protocol does not know is drawn from its marginal.
         chosen = [place.get(symbol, len(self.inputs)) for symbol in read]
         counts = counted.table(counted.secret, counted.inputs)
+        if counted.having:
+            counts = beliefs(counts, counted.inputs)
         return Channel.of(counts, self._chosen(chosen), self.denominator, reads_secret)
 
     def _chosen(self, places: Sequence[int]) -> list[Row]:

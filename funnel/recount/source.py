@@ -49,6 +49,8 @@ class Recount:
         Digest of the source, in the form in which a snapshot states that of its source.
     values : mapping of str to mapping of str to int
         By column the categories before rare ones are grouped, with how many records have each.
+    having : mapping of (column, value) to mapping of input to int
+        Where inputs are parts of classes, and observers may know any one column: the people with each value.
     """
 
     secret_columns: tuple[str, ...]
@@ -60,6 +62,7 @@ class Recount:
     dropped: int
     sha256: str
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    having: Mapping[tuple[str, str], Mapping[tuple[str, ...], int]] = field(default_factory=dict)
 
     @property
     def cells(self) -> int:

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from funnel.recount.channel import Symbols
+from funnel.recount.part_beliefs import beliefs
 from funnel.recount.source import Recount
 
 Json = Mapping[str, Any]
@@ -85,6 +86,20 @@ class PlainUnchanged(PlainStays):
     counted: Recount
 
     @cached_property
+    def _beliefs(self) -> tuple[Mapping[tuple[Symbol, Symbol], int], int]:
+        """Counts of secrets and values, times a number: between parts of classes what is believed of these."""
+        counted = self.counted
+        if not counted.having:
+            return counted.counts, 1
+        table = beliefs(counted.table(counted.secret, counted.inputs), counted.inputs)
+        cells = {
+            (s, x): number
+            for s, row in zip(counted.secret, table, strict=True)
+            for x, number in zip(counted.inputs, row, strict=True)
+        }
+        return cells, sum(cells.values()) // counted.rows
+
+    @cached_property
     def records(self) -> dict[Symbol, int]:
         """Records of every input that occurs."""
         found: dict[Symbol, int] = {}
@@ -120,7 +135,7 @@ class PlainUnchanged(PlainStays):
 
     def of_secret(self, s: Symbol) -> tuple[float, float]:
         """Of the records with a secret those wholly unchanged, and those whose published secret is the true one."""
-        of = [(x, n) for (secret, x), n in self.counted.counts.items() if secret == s and n]
+        of = [(x, n) for (secret, x), n in self._beliefs[0].items() if secret == s and n]
         people = sum(n for _, n in of) * self.whole
         kept = sum(n * self.stays(x) for x, n in of)
         same = sum(n * self.keeps(x, slice(len(s))) for x, n in of)
@@ -174,7 +189,8 @@ class PlainUnchanged(PlainStays):
     def _observed(self, some: tuple[int, ...], budget: float) -> tuple[float, float]:
         seen: dict[tuple[Symbol, Symbol], dict[Symbol, int]] = {}
         people: dict[Symbol, dict[Symbol, int]] = {}
-        for (s, x), n in self.counted.counts.items():
+        counts, unit = self._beliefs
+        for (s, x), n in counts.items():
             if not n:
                 continue
             knows = tuple(x[place] for place in some)
@@ -194,4 +210,4 @@ class PlainUnchanged(PlainStays):
             level = max(level, most)
             if most > budget * (1 + _TOLERANCE) + _TOLERANCE:
                 outside += shown
-        return level, outside / (self.counted.rows * self.whole)
+        return level, outside / (self.counted.rows * unit * self.whole)

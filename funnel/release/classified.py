@@ -10,16 +10,20 @@ from pathlib import Path
 from funnel.disclosure import Disclosure
 from funnel.disclosure.rule_texts import breaches_sentence
 from funnel.disclosure.threshold import class_rules
+from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
+from funnel.donors.parts import parts_by_need
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.frequencies.widening import widened
+from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.readers.formats import open_source
 from funnel.release.classes_document import ClassesDocument, GrownFrom, classes_document
 from funnel.release.files import write_whole
 from funnel.settings.guarantee import GuaranteeSettings
+from funnel.solver.part_programme import budgets_of
 from funnel.source.coding import Codings
 from funnel.source.columns import resolved_columns
 from funnel.source.counting import count_joint, recoded
@@ -30,9 +34,9 @@ from funnel.wording import listed, toml_text
 
 @dataclass(frozen=True, eq=False)
 class CountedClasses:
-    """Classes, and the exact counts (c, k) of the secret and of these."""
+    """Classes with what their records are like, and the exact counts (c, k) of the secret and of these."""
 
-    classes: RecordClasses
+    composition: Composition
     joint: Joint
 
 
@@ -64,21 +68,24 @@ def classify_records(
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
     given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
     if given is None:
-        classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known, progress)
+        classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress)
+        if spec.groups.single:
+            classes = parts_by_need(joint, classes, budgets_of(parse_guarantee(spec.guarantee.canonical))[1])
     else:
         if given.source is not None and given.source.sha256 == source_sha256:
             raise SpecError(
                 f"[groups] classes: {spec.groups.classes} was made from this very source, and its questions are to be "
                 "those of other people; make it from another source with funnel classes"
             )
-        if given.known != spec.groups.known:
+        if given.known != (known := spec.groups.known_columns):
             raise SpecError(
-                f"[groups] known names {listed(spec.groups.known) or 'no column'}, and {spec.groups.classes} was made "
+                f"[groups] known names {listed(known) or 'no column'}, and {spec.groups.classes} was made "
                 f"for {listed(given.known) or 'none'}; write known = [{', '.join(map(toml_text, given.known))}] in "
                 "[groups], or make the file again with funnel classes"
             )
         classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))
-    counted = classes.counted(joint)
+    composition = Composition.of(joint, classes)
+    counted = composition.joint
     if spec.frequencies.kind.is_noisy:
         # Which secrets occur in which class is a fact about people; which there may be is not.
         counted = widened(counted, {column: codings[column].labels for column in spec.secret}, counted.inputs)
@@ -97,7 +104,7 @@ def classify_records(
                 f"threshold: {breaches_sentence(found)}; make the file with a larger min_records in [groups], or from "
                 "records that are more like these"
             )
-    return CountedClasses(classes, counted)
+    return CountedClasses(composition, counted)
 
 
 def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence[str]], name: str) -> RecordClasses:
@@ -157,7 +164,7 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
     codings = recoded(spec, opened, progress)
     joint = count_joint(spec, progress, opened, codings)
     return classes_document(
-        grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known, progress),
+        grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress),
         GrownFrom(sha256=opened.digest(), records=joint.n),
     )
 

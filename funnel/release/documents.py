@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from funnel.alphabet import Alphabet
+from funnel.class_parts import ClassParts
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -21,6 +22,7 @@ from funnel.word_statistics import WordStatistics
 __all__ = [
     "DrawsDocument",
     "JointDocument",
+    "PartsDocument",
     "ProtocolDocument",
     "WordsDocument",
     "drawn_pairs",
@@ -49,6 +51,31 @@ class JointDocument(Document):
     @model_validator(mode="after")
     def _is_a_distribution(self) -> Self:
         built(lambda: self.joint)
+        return self
+
+
+class PartsDocument(Document):
+    """The people with each value of a column in every part of a class, ``joint.json`` being about these; internal.
+
+    Of every input ``class_of`` is the number of its class.
+    """
+
+    described: ClassVar[str] = "the people of parts of classes"
+    schema_: Literal["funnel/parts/1"] = Field(default="funnel/parts/1", alias="schema")
+    classes: Symbols
+    class_of: CountRow
+    known: tuple[tuple[str, str], ...] = Field(min_length=1)
+    people: CountTable
+
+    @cached_property
+    def parts(self) -> ClassParts:
+        """The same for a joint law."""
+        class_of, people = (np.array(numbers, dtype=np.int64) for numbers in (self.class_of, self.people))
+        return ClassParts(self.classes.alphabet(), class_of, people, self.known)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        built(lambda: self.parts)
         return self
 
 

@@ -173,6 +173,8 @@ class ReleaseFolder:
     hierarchies = _Internal("hierarchies.json")
     # Exact counts of (secret, input); internal.
     joint = _Internal("joint.json")
+    # The people with each value in every part of a class, where records are exchanged between these; internal.
+    parts = _Internal("parts.json")
     # Exact counts of the first rows of units, where these have several and public counts have noise.
     first_rows = _Internal("first-rows.json")
     # Counts of drawn (secret, input, output); internal.

@@ -12,6 +12,7 @@ from funnel.donors.composition import Composition
 from funnel.findings.of_release import Audited
 from funnel.guarantees import Guarantee
 from funnel.guarantees.reading import reads_secret
+from funnel.guarantees.several import parts_of
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
@@ -165,9 +166,12 @@ def _observers(
         return ()
     first = len(joint.inputs.columns) - len(columns)
     found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+    # Between parts of classes the smallest bound is for observers of no column too, and srlip for those of any one.
+    alone = guarantee if joint.parts is None else min(parts_of(guarantee), key=lambda part: part.budget)
+    bounds = {size: guarantee if size else alone for size in sizes}
     for size, some in known:
-        found[size].append(_concluded(joint, weights, [first + j for j in some], guarantee.budget))
-    return tuple(_observer(size, len(columns), found[size], guarantee, laws) for size in sizes)
+        found[size].append(_concluded(joint, weights, [first + j for j in some], bounds[size].budget))
+    return tuple(_observer(size, len(columns), found[size], bounds[size], laws) for size in sizes)
 
 
 def _observer(
@@ -187,7 +191,7 @@ def _concluded(joint: Joint, weights: FloatArray, known: list[int], budget: floa
     """Largest change of a belief in a secret, nats, and share of the records that change one by more than a budget."""
     level, outside = 0.0, 0.0
     for some in _alike(joint, known):
-        table = joint.counts[:, some] / joint.n
+        table = joint.p[:, some]
         prior, mass = table.sum(axis=1), table.sum()
         shown = table @ weights[:, some].T
         law = shown.sum(axis=0)

@@ -101,7 +101,7 @@ def report_content(
     metadata = spec.metadata
     protection, comparison, earlier = results.protection, results.comparison, context.earlier
     kind = protection.kind
-    disclosure = Disclosure(results.audited.frequencies.joint, spec.rules)
+    disclosure = Disclosure(results.audited.frequencies.joint.by_class, spec.rules)
     return ReportContent(
         name=spec.name,
         title=spec.title,

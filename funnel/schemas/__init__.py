@@ -11,7 +11,7 @@ from funnel.release.approval import Outcome
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, WordsDocument
+from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, ProtocolDocument, WordsDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
@@ -35,6 +35,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     InternalReport,
     JointDocument,
     Outcome,
+    PartsDocument,
     PrivacyBlock,
     ProtocolDocument,
     PublicReport,

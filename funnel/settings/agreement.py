@@ -18,6 +18,7 @@ from funnel.settings.column_agreement import (
     weight_agrees,
 )
 from funnel.settings.count_protection import PROTECTIONS
+from funnel.settings.groups import SINGLE
 from funnel.wording import did_you_mean, same_name, toml_text
 
 if TYPE_CHECKING:
@@ -255,6 +256,8 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     from funnel.guarantees import parse_guarantee
     from funnel.guarantees.several import parts_of
 
+    if spec.groups.single:
+        return _why_not_single(spec)
     guarantee, given = spec.guarantee.canonical, spec.groups.classes is not None
     if spec.frequencies.kind.is_noisy and not given:
         return (
@@ -268,12 +271,44 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
             "certain than they are; make them from other people with funnel classes and write "
             'classes = "classes.json" in [groups], or guarantee = "lip:1.0"'
         )
-    kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known else ()))
+    kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known_columns else ()))
     if any(part.name not in kept for part in parts_of(parse_guarantee(guarantee))):
         return (
             f"{guarantee} is no bound on what a class of records tells; name the columns that observers may know as "
             'known in [groups], for srlip, write guarantee = "lip:1.0", or publish fewer columns'
         )
+    return _why_not_whole(spec)
+
+
+def _why_not_single(spec: ReleaseSpec) -> str | None:
+    """The same of a bound for observers of any one column."""
+    from funnel.guarantees import parse_guarantee
+    from funnel.guarantees.several import parts_of
+
+    guarantee = parse_guarantee(spec.guarantee.canonical)
+    kinds = {part.name for part in parts_of(guarantee)}
+    if guarantee.is_perfect or not {"srlip"} <= kinds <= {"lip", "srlip"}:
+        return (
+            f'known = "{SINGLE}" in [groups] is for srlip, with lip or without, and {guarantee} is another bound; '
+            'write guarantee = ["lip:1.0", "srlip:2.0"]'
+        )
+    if spec.frequencies.kind.is_noisy:
+        return (
+            f'known = "{SINGLE}" cuts classes by exact counts, which noise would not protect; write protection = '
+            '"threshold" in [frequencies]'
+        )
+    if spec.groups.classes is not None:
+        return (
+            f'known = "{SINGLE}" cuts classes by the counts of the records themselves, and the file of [groups] '
+            "classes has those of other people; take classes out, or name columns as known"
+        )
+    if "weights" in spec.mechanism.model_fields_set:
+        return f'known = "{SINGLE}" leaves as many records as can be, so [mechanism] weights has no effect; take it out'
+    return _why_not_whole(spec)
+
+
+def _why_not_whole(spec: ReleaseSpec) -> str | None:
+    """Why whole records cannot be drawn whatever the bound is."""
     if spec.register is not None:
         return (
             "an observer who links versions about the same people would see whose records are their own, since these "
@@ -290,22 +325,21 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
 
 def _classes(spec: ReleaseSpec) -> Iterator[str]:
     """A file of classes where nothing is drawn by classes, and classes that cannot be chosen."""
-    if spec.groups.classes is not None and (
-        spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret
-    ):
+    named = "classes" if spec.groups.classes is not None else "known" if spec.groups.single else None
+    if named is not None and (spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret):
         yield (
-            f"[groups] classes is about records that are drawn by their class, and mechanism {spec.mechanism.name} "
-            f'draws values; write mechanism = "{INVARIANT}", or take classes out'
+            f"[groups] {named} is about records that are drawn by their class, and mechanism {spec.mechanism.name} "
+            f'draws values; write mechanism = "{INVARIANT}", or take {named} out'
         )
-    elif spec.groups.classes is not None or (spec.groups.auto and spec.mechanism.name == INVARIANT):
-        drawn = "[groups] classes" if spec.groups.classes is not None else 'publish = "auto"'
+    elif named is not None or (spec.groups.auto and spec.mechanism.name == INVARIANT):
+        drawn = f"[groups] {named}" if named is not None else 'publish = "auto"'
         if not spec.mechanism.reads_secret and (reason := why_not_by_class(spec)) is not None:
             yield f"{drawn} asks for records that are drawn by their class, but {reason}"
 
 
 def _known(spec: ReleaseSpec) -> Iterator[str]:
     """Columns that observers may know, where they are not published, or no bound is for such observers."""
-    known = spec.groups.known
+    known = spec.groups.known_columns
     published = tuple(column for column in spec.publish if column not in spec.secret)
     for column in known:
         if column in spec.secret or (spec.publish and column not in published):
@@ -404,7 +438,18 @@ RULES = (
     Rule(("secret", "publish", "guarantee", "mechanism"), _published_secret),
     Rule(("[history] people", "guarantee", "mechanism", "[mechanism] reads_secret"), _over_versions),
     Rule(("guarantee", "mechanism", "[mechanism] reads_secret", "publish"), _bound),
-    Rule(("publish", "[groups] classes", "guarantee", "mechanism", "[frequencies] protection", "utility"), _classes),
+    Rule(
+        (
+            "publish",
+            "[groups] classes",
+            "[groups] known",
+            "guarantee",
+            "mechanism",
+            "[frequencies] protection",
+            "utility",
+        ),
+        _classes,
+    ),
     Rule(("secret", "publish", "[groups] known", "guarantee"), _known),
     Rule(("publish", "[groups] exclude"), _publishing),
     Rule(("secret", "publish", "[groups] exclude"), replicates_agree),

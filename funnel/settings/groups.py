@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
@@ -16,13 +16,8 @@ def _published(value: object) -> tuple[str, ...]:
     return () if value == () else read_columns(value)
 
 
-def _known(value: object) -> object:
-    if value == "single":
-        raise ValueError(
-            'must be a list of columns, such as ["sex", "age"]: a bound for observers of any one column is kept by '
-            "funnel.fit_columns alone, and by no release"
-        )
-    return value
+SINGLE: Final = "single"
+"""That observers may know any one of the published columns, whichever it is."""
 
 
 # Empty while nobody has looked which columns "auto" means.
@@ -41,9 +36,10 @@ class GroupSettings(Section):
     classes : str or None
         A file with the questions that say which class a record is of, made from records of other people by
         ``funnel classes``; by default they are chosen by the counts of the records themselves.
-    known : tuple of str
+    known : tuple of str or "single"
         Published columns that observers may know of a person: a bound for such observers (``srlip``, ``attribute``)
-        holds for every set of these. All records of a class have the same values there.
+        holds for every set of these. All records of a class have the same values there. Of "single" ``srlip`` holds for
+        those who know any one of the published columns, whichever it is: classes are then cut into parts.
     auto : bool
         Whether ``publish = "auto"``, which is how a spec file says it.
     """
@@ -51,8 +47,18 @@ class GroupSettings(Section):
     min_records: Annotated[StrictInt, Field(ge=2)] = 200
     exclude: Texts = ()
     classes: Line | None = None
-    known: Annotated[Texts, BeforeValidator(_known)] = ()
+    known: Annotated[Literal["single"] | Texts, Field(union_mode="left_to_right")] = ()
     auto: StrictBool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether observers may know any one column."""
+        return self.known == SINGLE
+
+    @property
+    def known_columns(self) -> tuple[str, ...]:
+        """The columns that are named."""
+        return () if self.known == SINGLE else self.known
 
 
 def read_groups(settings: Mapping[str, Any]) -> Mapping[str, Any]:

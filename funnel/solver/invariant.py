@@ -27,6 +27,7 @@ from funnel.solver.conditions import Conditions
 from funnel.solver.exchange import FEW, Exchanged, ExchangeProgramme, proven_bound
 from funnel.solver.integer_balance import IMBALANCE, imbalance, in_balance, proven_weights
 from funnel.solver.interior import InteriorProgramme
+from funnel.solver.part_programme import best_moves
 from funnel.solver.presolve import merge_alike, split_flows
 from funnel.solver.request import Request, Solution
 from funnel.solver.within_classes import Found, reads_secret_and_class, within_classes
@@ -105,8 +106,10 @@ def invariant_optimum(
     tolerances are.
 
     Where the secret is published beside classes of whole records, the best protocol is that of `within_classes`, and
-    the bound is on those of its kind.
+    the bound is on those of its kind. Between parts of classes it is on those whose donors are drawn evenly.
     """
+    if joint.parts is not None:
+        return _between_parts(Request(joint, guarantee, gap, Budget.of(budget), progress=progress), weights)
     check_published_secret(guarantee, joint)
     request = Request(joint, guarantee, gap, Budget.of(budget), progress=progress)
     worth = counted(joint, weights)
@@ -119,6 +122,17 @@ def invariant_optimum(
     protocol = Protocol(found, marginal_weights(joint, found), joint.inputs, joint.inputs, INVARIANT, str(guarantee))
     unchanged = float(worth @ np.diagonal(protocol.matrix))
     return request.answer(protocol, unchanged, best.bound, best.size, "exchange", best.ended is None, best.ended)
+
+
+def _between_parts(request: Request, weights: Weighting) -> Solution:
+    """The same where inputs are parts of classes: one linear programme, which takes neither gap nor budget."""
+    if weights != "share":
+        raise SpecError(f"records of parts of classes count alike, and not by {weights!r}; leave weights out")
+    joint, guarantee = request.joint, request.guarantee
+    found = best_moves(joint, guarantee, request.progress or quiet)
+    marginal = marginal_weights(joint, found.weights)
+    protocol = Protocol(found.weights, marginal, joint.inputs, joint.inputs, INVARIANT, str(guarantee))
+    return request.answer(protocol, found.unchanged, found.bound, found.weights.size, "exchange")
 
 
 def share_kept(joint: Joint, protocol: Protocol, weights: Weighting) -> float:

@@ -189,7 +189,12 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("recode/education", {"groups": {}}, "[recode.education] groups must name at least one group with its values"),
         ("recode/education", {"groups": {"low": []}}, "groups must list the values of the group 'low'"),
         ("recode/education", {"groups": {"low": "9th"}}, "groups, low must be a list of texts in quotes"),
-        ("groups", {"known": "single"}, "a bound for observers of any one column is kept by funnel.fit_columns alone"),
+        (
+            "groups",
+            {"known": "single"},
+            'known = "single" in [groups] is for srlip, with lip or without, and lip:1.0 is',
+        ),
+        ("groups", {"known": "any"}, "[groups] known"),
         ("recode/education", {"groups": {"low": ["9th"], "no": ["9th"]}}, "puts the value '9th' into a group twice"),
         (
             "recode/education",

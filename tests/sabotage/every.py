@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.sabotage.any_column import ANY_COLUMNS
 from tests.sabotage.drawing import DRAWING
 from tests.sabotage.following import FOLLOWING
 from tests.sabotage.planning import PLANNING
@@ -14,6 +15,7 @@ CLASSES = {
     "protection of frequencies": PROTECTING,
     "protocols": PLANNING,
     "drawing": DRAWING,
+    "observers of any one column": ANY_COLUMNS,
     "versions and units": FOLLOWING,
     "documents and publication": PUBLISHING,
 }

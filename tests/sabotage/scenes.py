@@ -107,6 +107,9 @@ WHOLE_SPEC = (
 )
 WITH_SECRET_SPEC = WHOLE_SPEC.replace('publish = ["', 'publish = ["income", "').replace('"lip:', '"attribute:')
 KNOWN_SPEC = WITH_SECRET_SPEC.replace("[output]", '[groups]\nknown = ["age"]\n\n[output]', 1)
+ANY_COLUMN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nknown = "single"\n\n[output]', 1).replace(
+    '"lip:1.0"', '["lip:1.0", "srlip:2.0"]'
+)
 GIVEN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nclasses = "classes.json"\nmin_records = 100\n\n[output]', 1)
 LEVELLED_SPEC = QUICK.replace("minimum_count = 100", 'hierarchy = "levels.csv"\nlevel = "kind"')
 WEIGHTED_SPEC = QUICK.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
@@ -342,6 +345,7 @@ WHOLE = Scene("whole records", WHOLE_SPEC)
 WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
 KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=True)
+ANY_COLUMN = Scene("whole records for observers of any one column", ANY_COLUMN_SPEC, fresh=True)
 GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
@@ -364,6 +368,7 @@ RIGHT_YEAR = Scene(
     "a third version about the same people, right on average", RIGHT_YEARS, earlier=True, years=True, change=third_wave
 )
 HONEST = (
+    ANY_COLUMN,
     FRESH,
     DROPPING,
     PLAIN,

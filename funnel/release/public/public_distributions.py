@@ -215,7 +215,7 @@ class PublicRarity:
     @classmethod
     def of(cls, frequencies: Frequencies, laws: PublicDistributions) -> PublicRarity:
         """Of public frequencies and their published laws."""
-        share = float((frequencies.joint.counts < RECORDS).mean())
+        share = float((frequencies.joint.by_class.counts < RECORDS).mean())
         words: Words = (
             "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
         )

@@ -23,7 +23,7 @@ from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
 from tests.sabotage.patching import Patch, patched
-from tests.whole_records import largest_imbalance, largest_ratios
+from tests.whole_records import largest_imbalance
 
 ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"
 COLUMNS = ("place", "size", "colour", "shape")
@@ -77,10 +77,10 @@ def again(joint: Joint, found: ColumnsSolution) -> tuple[Fraction, float, float]
     counted = Recount(joint.secret.columns, COLUMNS, joint.secret.symbols, joint.inputs.symbols, counts, joint.n, 0, "")
     released = ReleasedProtocol.parse(found.protocol.to_json())
     classes = PlainClasses.parse(classes_document(found.classes).to_bytes())
-    ratios = largest_ratios(released, classes, counted)
-    alone, *others = (math.inf if ratio is None else math.log(ratio) for ratio in ratios.values())
-    assert list(ratios) == [None, *COLUMNS]
-    return largest_imbalance(released, classes, counted), alone, max(others)
+    of_part = classes.counted(counted)
+    assert {column for column, _ in of_part.having} == {*COLUMNS}
+    alone, knowing = (released.level(bound, of_part).nats for bound in ("lip:1.0", "srlip:1.0"))
+    return largest_imbalance(released, classes, counted), alone, knowing
 
 
 @pytest.mark.parametrize("secrets", [2, 3])
@@ -198,15 +198,26 @@ def complaints(joint: Joint, found: ColumnsSolution) -> list[str]:
 
 # One line of the maker each, and how a release by it would be noticed; None where the maker itself refuses.
 MUTANTS: list[tuple[str, str, str, str | None]] = [
-    ("funnel.donors.any_column", "class_of = classes.class_of", "class_of = np.arange(len(classes.names))", "level"),
-    ("funnel.donors.any_column", "found.counts.sum(axis=0)]).T", "found.counts[0]]).T", "level"),
-    ("funnel.donors.any_column", "moved[part] = 0", "moved[part] = row[part]", None),
-    ("funnel.donors.any_column", "* int(self.sizes[part]))", "* int(self.people[1, part]))", None),
+    (
+        "funnel.donors.composition",
+        "Parts(names, class_of",
+        "Parts(self.classes.alphabet, np.arange(len(class_of))",
+        "level",
+    ),
+    ("funnel.donors.composition", "self.counts.sum(axis=0).T, self", "self.counts[0].T, self", "level"),
+    (
+        "funnel.solver.part_programme",
+        "AnyColumn.of(joint, knowing < math.inf)",
+        "AnyColumn.of(joint, False)",
+        "one column",
+    ),
+    ("funnel.guarantees.any_column", "moved[part] = 0", "moved[part] = row[part]", None),
+    ("funnel.guarantees.any_column", "* int(self.sizes[part]))", "* int(self.people[1, part]))", None),
     ("funnel.donors.record_classes", "name.partition(PART)[0]", "name.partition(PART)[2]", "level"),
-    ("funnel.donors.wide_tables", "knowing = min(part", "knowing = 2 * min(part", "one column"),
-    ("funnel.donors.wide_tables", "alone = min(part.budget", "alone = 2 * min(part.budget", "record"),
-    ("funnel.donors.part_programme", "sizes) / sizes)", "sizes) / sizes[:, np.newaxis])", None),
-    ("funnel.donors.part_programme", "if agrees else 0.0", "if not agrees else 0.0", None),
+    ("funnel.solver.part_programme", "min(knowing, default", "2 * min(knowing, default", "one column"),
+    ("funnel.solver.part_programme", "return min(part.budget", "return 2 * min(part.budget", "record"),
+    ("funnel.solver.part_programme", "sizes) / sizes)", "sizes) / sizes[:, np.newaxis])", None),
+    ("funnel.solver.part_programme", "if agrees else 0.0", "if not agrees else 0.0", None),
     ("funnel.sampling.donors", "_below(other, moved, words)", "_below(size, moved, words)", "donors"),
     ("funnel.sampling.donors", "counts, classes.draws_evenly)", "counts, False)", "donors"),
 ]

@@ -242,17 +242,25 @@ class TestGuarantees:
 
     def test_all_columns_are_whole_records(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", None)
-        assert (spec.guarantee.parts, spec.mechanism.name) == (("lip:1.0", "srlip:1.0"), "invariant")
+        # More than eight columns: for observers of any one of them, with the least budget under which most stay.
+        assert (spec.guarantee.parts, spec.mechanism.name) == (("lip:1.0", "srlip:3.0"), "invariant")
+        assert spec.groups.single
         assert (spec.frequencies.protection, spec.groups.min_records) == ("threshold", 50)
-        # Ages under 27 have nearly all one income, which no class of records may have.
-        assert spec.groups.known == ("sex", "race")
         # Named one by one, so that a column that comes later is not published unasked.
         assert not spec.groups.auto
         assert len(spec.publish) == 14
         assert "fnlwgt" not in spec.publish
         assert {"age", "capital-gain", "hours-per-week"} <= set(spec.recode)
         assert spec.not_by_class is None
-        assert "none of its columns, or any of sex, race: 14 columns" in text_of(tmp_path)
+        assert "none of its 14 columns (lip), and for those who know any one, whichever it is" in text_of(tmp_path)
+        assert "Not for observers of two columns" in text_of(tmp_path)
+
+    def test_of_up_to_eight_columns_some_may_be_known_together(self, tmp_path: Path) -> None:
+        published = "age,workclass,education,occupation,relationship,race,sex,native-country"
+        spec = written(tmp_path, ADULT, "income", published)
+        # Ages under 27 have nearly all one income, which no class of records may have.
+        assert (spec.groups.known, spec.guarantee.parts) == (("sex", "race"), ("lip:1.0", "srlip:1.0"))
+        assert "none of its columns, or any of sex, race: 8 columns" in text_of(tmp_path)
 
     def test_columns_that_observers_know_have_as_many_categories_as_there_are_records_for(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", None, known=("sex", "age"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,10 +10,14 @@ from fractions import Fraction
 import highspy
 import numpy as np
 
-from funnel.donors.any_column import AnyColumn, Condition
-from funnel.errors import InfeasibleGuarantee, SolverError
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
+from funnel.guarantees.any_column import AnyColumn, Condition
+from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import capped_exp
-from funnel.joint import FloatArray
+from funnel.guarantees.lip import LIP
+from funnel.guarantees.several import parts_of
+from funnel.guarantees.srlip import SRLIP
+from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import integer_weights
@@ -48,18 +53,21 @@ class Moves:
     bound: float
 
 
-def best_moves(known: AnyColumn, alone: float, knowing: float, progress: Progress) -> Moves:
+def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
     """The protocol between parts that leaves most records, in balance and within both bounds, decided exactly.
 
     Parameters
     ----------
-    known : AnyColumn
-    alone, knowing : float
-        Budgets of observers of no column, and of one, nats.
+    joint : Joint
+        Over parts of classes.
+    guarantee : Guarantee
+        lip, srlip or both.
     progress : callable
 
     Raises
     ------
+    SpecError
+        If the guarantee is another.
     InfeasibleGuarantee
         If no protocol between these parts is within the bounds.
     SolverError
@@ -71,6 +79,8 @@ def best_moves(known: AnyColumn, alone: float, knowing: float, progress: Progres
     A condition says that, of those who know a value, people times how far their class is beyond a limit add up to no
     more than 0 over all who may be seen as a record of k: a row in F. Rows are added when they are broken.
     """
+    alone, knowing = budgets_of(guarantee)
+    known = AnyColumn.of(joint, knowing < math.inf)
     programme = _Programme(known, alone, knowing)
     sizes = known.sizes
     moved_in = _INSIDE
@@ -85,6 +95,21 @@ def best_moves(known: AnyColumn, alone: float, knowing: float, progress: Progres
         programme.move_inside(broken, moved_in)
         moved_in *= _FURTHER
     raise SolverError("no protocol in whole numbers was found near the optimum; change epsilon slightly")
+
+
+def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
+    """Of observers of no column, and of one; infinite where nothing is bounded. Those of srlip may know nothing.
+
+    Raises
+    ------
+    SpecError
+        If another bound is asked for, or one of 0.
+    """
+    parts = parts_of(guarantee)
+    if guarantee.is_perfect or not all(isinstance(part, LIP | SRLIP) for part in parts):
+        raise SpecError(f"{guarantee} cannot be kept between parts of classes; ask for lip and srlip above 0")
+    knowing = [part.budget for part in parts if isinstance(part, SRLIP)]
+    return min(part.budget for part in parts), min(knowing, default=math.inf)
 
 
 class _Programme:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from funnel.donors.composition import Composition
-from funnel.donors.record_classes import RecordClasses
-from funnel.guarantees.base import Level, Witness
-from funnel.guarantees.exact import exp_below, log_level, scaled_up
+from funnel.errors import SpecError
+from funnel.guarantees.base import Witness
+from funnel.guarantees.exact import exp_below
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
@@ -74,14 +72,25 @@ class AnyColumn:
     known: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, joint: Joint, classes: RecordClasses) -> Self:
-        """From counts (c, a) of secrets and whole records."""
-        found = Composition.of(joint, classes)
-        class_of = classes.class_of
-        counts = np.zeros((len(joint.secret), class_of.max() + 1), dtype=np.int64)
-        np.add.at(counts.T, class_of, found.people.T)
-        people = np.column_stack([found.people.sum(axis=0), found.counts.sum(axis=0)]).T
-        return cls(counts, class_of, people, found.cells)
+    def of(cls, joint: Joint, knowing: bool = True) -> Self:
+        """Of counts of secrets and parts of classes; of observers of no column alone, unless they know one.
+
+        Raises
+        ------
+        SpecError
+            If the inputs of the counts are no parts of classes.
+        """
+        parts = joint.parts
+        if parts is None:
+            raise SpecError("what observers of one column conclude is known of parts of classes of records alone")
+        some = parts.people if knowing else parts.people[:0]
+        everybody = joint.counts.sum(axis=0)
+        return cls(
+            joint.by_class.counts,
+            parts.class_of,
+            np.vstack([everybody, some]),
+            parts.known if knowing else (),
+        )
 
     @property
     def sizes(self) -> IntArray:
@@ -99,29 +108,53 @@ class AnyColumn:
         """P(secret | what is known), shape (c, v)."""
         return np.asarray(self.given @ self.people.T / self.people.sum(axis=1))
 
-    def level(self, weights: WeightArray, alone: float, knowing: float, budget: float) -> Level:
-        """The smallest value of a budget for which both bounds hold in proportion to it, with the worst observer.
+    def worst(self, weights: WeightArray) -> Witness:
+        """Where a belief changes most, exactly.
 
         Parameters
         ----------
         weights : ndarray of uint64, shape (k, k)
             P(published part | true part) in units of 2^-63.
-        alone, knowing : float
-            Budgets of observers of no column and of one (nats).
-        budget : float
-            What the level is compared with.
+
+        Raises
+        ------
+        SpecError
+            If there are other outputs than parts.
         """
-        worst: list[Witness | None] = [None, None]
+        found: Witness | None = None
         for ratios in self._ratios(weights):
-            for one, some in enumerate((slice(0, 1), slice(1, None))):
-                worst[one] = ratios.worst(some, worst[one], self.known)
-        levels = [
-            dataclasses.replace(level, value=scaled_up(level.value, side, budget))
-            for level, side in zip(
-                (log_level(witness) for witness in worst if witness is not None), (alone, knowing), strict=True
-            )
-        ]
-        return max(levels, key=float)
+            found = ratios.worst(found, self.known)
+        if found is None:
+            raise SpecError("nobody is published under these weights, so no observer concludes anything")
+        return found
+
+    def concluded(self, channel: FloatArray, budget: float) -> dict[str, tuple[float, float]]:
+        """Of every column what observers of its values conclude at most, nats, and the share of people beyond a budget.
+
+        Parameters
+        ----------
+        channel : ndarray, shape (k, k)
+            P(published part | true part); in floats, as the answer is.
+        budget : float
+            Nats.
+        """
+        moves, stays = channel.copy(), np.diagonal(channel)
+        np.fill_diagonal(moves, 0.0)
+        own = self.given * (stays * self.sizes)
+        beyond = budget * (1 + _CLOSE) + _CLOSE
+        found: dict[str, tuple[float, float]] = {}
+        for (column, _), having, prior in zip(self.known, self.people[1:], self.before.T[1:], strict=True):
+            level, outside = found.get(column, (0.0, 0.0))
+            moved, agree = moves * having, having / self.sizes
+            come = self.given @ moved.T
+            arrive = moved.sum(axis=1)
+            apart = _changes(come, prior, (having < self.sizes) & (arrive > _CLOSE))
+            alike = _changes(come + own, prior, (having > 0) & (arrive + stays * having > _CLOSE))
+            outside += float((arrive * (1 - agree))[apart > beyond].sum())
+            outside += float((arrive * agree + stays * having)[alike > beyond].sum())
+            found[column] = max(level, float(apart.max()), float(alike.max())), outside
+        people = float(self.sizes.sum())
+        return {column: (level, outside / people) for column, (level, outside) in found.items()}
 
     def broken(self, weights: WeightArray, alone: float, knowing: float) -> list[Condition]:
         """The conditions that integer weights break, decided exactly."""
@@ -130,6 +163,8 @@ class AnyColumn:
 
     def _ratios(self, weights: WeightArray) -> Iterator[_Ratios]:
         """Beliefs after a record over those before, exactly: of every part, for records that agree and that do not."""
+        if weights.shape != (len(self.sizes),) * 2:
+            raise SpecError("donors are drawn between parts of classes, and these weights are of other outputs")
         sizes = [int(size) for size in self.counts.sum(axis=0)]
         unit = math.lcm(*sizes)
         # Secrets of a person of each class in units, and people by class and by what is known of them.
@@ -140,10 +175,21 @@ class AnyColumn:
         for part, row in enumerate(weights.astype(object)):
             moved = row.copy()
             moved[part] = 0
-            come = tells @ (belongs @ (people * moved).T)
+            some = np.flatnonzero(moved)
+            come = tells[:, self.class_of[some]] @ (people[:, some] * moved[some]).T
             own = tells[:, self.class_of[part]] * (row[part] * int(self.sizes[part]))
             yield _Ratios(part, False, before, come, self.people[:, part] < self.sizes[part])
             yield _Ratios(part, True, before, come + own[:, np.newaxis], self.people[:, part] > 0)
+
+
+def _changes(seen: FloatArray, prior: FloatArray, there: BoolArray) -> FloatArray:
+    """The largest |log| of a posterior (c, k) over the prior (c,), of each part; 0 where nobody sees one."""
+    known = prior > 0
+    found = np.zeros(seen.shape[1])
+    posterior = seen[known][:, there] / seen[:, there].sum(axis=0)
+    with np.errstate(divide="ignore"):
+        found[there] = np.abs(np.log(posterior / prior[known, np.newaxis])).max(axis=0)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +208,13 @@ class _Ratios:
         seen = self.there & (sums > 0).astype(bool) & (self.before > 0).astype(bool)
         return self.after * self.before.sum(axis=0), self.before * sums, seen
 
-    def worst(self, some: slice, so_far: Witness | None, known: tuple[tuple[str, str], ...]) -> Witness | None:
-        """The witness of the largest ratio, or smallest, of some observers, if it is worse than one found before."""
-        over, under, seen = (table[:, some] for table in self._terms())
+    def worst(self, so_far: Witness | None, known: tuple[tuple[str, str], ...]) -> Witness | None:
+        """The witness of the largest ratio, or smallest, if it is worse than one found before."""
+        over, under, seen = self._terms()
         found = so_far
         for upward, (top, bottom) in enumerate(((under, over), (over, under))):
             for s, v in zip(*np.nonzero(seen), strict=True):
-                given = (known[v],) if some.start else ()
+                given = (known[v - 1],) if v else ()
                 if not bottom[s, v]:
                     return Witness(self.part, int(s), None, None, False, given)
                 if found is not None and (

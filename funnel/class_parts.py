@@ -1,0 +1,57 @@
+"""Class parts: of inputs that are parts of classes, which class each is of, and the people with each value there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.alphabet import Alphabet
+from funnel.errors import SpecError
+
+IntArray = npt.NDArray[np.int64]
+PART: Final = "."
+"""Between the name of a class and the number of one of its parts: "3.2" is the second part of "3"."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassParts:
+    """What an observer believes of a person in a part of a class, and what the observer may know of the person.
+
+    Observers know of the secret what the counts of classes say; parts of one class tell the same. They may know one
+    value of a person besides. Without parts every input is a class of its own.
+
+    Attributes
+    ----------
+    classes : Alphabet
+        g of them.
+    class_of : ndarray of int64, shape (a,)
+        The class that every input is a part of.
+    people : ndarray of int64, shape (v, a)
+        Of every input those who have what an observer may know.
+    known : tuple of (column, value)
+        What that is, of every row.
+
+    Raises
+    ------
+    SpecError
+        If shapes do not fit, a class has no part, or a number of people is negative.
+    """
+
+    classes: Alphabet
+    class_of: IntArray
+    people: IntArray
+    known: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        fits = self.people.shape == (len(self.known), len(self.class_of)) and (self.people >= 0).all()
+        if not fits or not np.array_equal(np.unique(self.class_of), np.arange(len(self.classes))):
+            raise SpecError("the parts of classes do not fit their classes and the people in them")
+
+    @property
+    def content(self) -> list[object]:
+        """All of it as plain values."""
+        symbols = [list(symbol) for symbol in self.classes.symbols]
+        return [symbols, self.class_of.tolist(), self.people.tolist(), [list(one) for one in self.known]]
