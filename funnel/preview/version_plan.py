@@ -183,7 +183,9 @@ def _target(
     bound = of_budget_fraction(declared, 1.0 if spec.history is None else spec.history.budget_fraction)
     if bound != declared:
         choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
-        rows = contenders(joint, bound, choice, progress, utility=utility, kept=_kept(spec))
+        rows = contenders(
+            joint, bound, choice, progress, utility=utility, kept=FittedRows.within(spec.workspace_folder / spec.name)
+        )
     row = _chosen(spec, rows)
     if row is None or row.protocol is None:
         return None
