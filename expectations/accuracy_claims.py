@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.recount.channel import entries_of
 from funnel.recount.plain_distributions import Distributions, Symbol, share_step
-from funnel.recount.sparse_row import entries_of
 
 # Where a second computation would take longer than all the rest of the judgement, and the first is not made either.
 _MOST_WORK = 1e9

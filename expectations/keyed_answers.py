@@ -27,12 +27,12 @@ import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import noise
+from funnel.recount.channel import columns_of, entries_of
 from funnel.recount.chapters import NEW, Chapter, Rows, Tree
 from funnel.recount.noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import source_rows
-from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
-from funnel.audit.told import Told
 from funnel.errors import PipelineError
 from funnel.recount.found_histories import RegisterHistories, VersionHistories, stated_complaints
 from funnel.recount.histories import recount_histories
@@ -22,7 +21,7 @@ from funnel.recount.spent import spent_complaints
 from funnel.release.record import History, Record
 
 if TYPE_CHECKING:
-    from funnel.audit.context import AuditContext
+    from funnel.audit.context import AuditContext, Told
 
 
 def find_register(record: Record, workspace: Path | None, told: Told) -> Path | None:

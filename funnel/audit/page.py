@@ -12,8 +12,7 @@ from funnel.audit.arithmetic import guarantee_of, is_share_of, prior_limits, rea
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
-from funnel.audit.stated import guess_limits, stated_complaints
-from funnel.audit.untold import untold
+from funnel.audit.stated import guess_limits, stated_complaints, untold
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name

@@ -16,10 +16,9 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, entries_of
 from funnel.recount.published import in_csv
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.sparse_row import entries_of
 from funnel.spec import ReleaseSpec
 
 # As documented.

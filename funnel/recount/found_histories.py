@@ -11,10 +11,9 @@ from typing import Any
 from funnel.recount.chapters import Tree
 from funnel.recount.expected import Attending
 from funnel.recount.history_bounds import HistoryFinding, Worst
-from funnel.recount.known_groups import Group
 from funnel.recount.movers import MOVER_STAYER
 from funnel.recount.path_laws import HistoryDistribution
-from funnel.recount.promise import Promise
+from funnel.recount.promise import Group, Promise
 from funnel.recount.ratios import Side, level_above
 from funnel.recount.register_files import Entry
 

@@ -8,10 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from funnel.recount.chapters import Chapter
-from funnel.recount.count_box import CountBox
+from funnel.recount.count_box import CountBox, Limits
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, Since
-from funnel.recount.share_limits import Limits
 
 
 @dataclass(frozen=True)

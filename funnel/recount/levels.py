@@ -13,16 +13,13 @@ from typing import Protocol
 from flint import arb
 
 from funnel.errors import DataError, SpecError
-from funnel.recount.channel import Channel, Symbols
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import count_sides, distribution_box, limits_at
-from funnel.recount.information import SecretInformation
+from funnel.recount.channel import Channel, Symbols, entries_of
+from funnel.recount.count_box import CountBox, count_sides, distribution_box, limits_at
 from funnel.recount.intervals import ball, below, float_above
-from funnel.recount.memory import once
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Leakage, Ratio, larger, level_above, scaled, sides_of, worse
+from funnel.recount.ratios import Leakage, Ratio, SecretInformation, larger, level_above, scaled, sides_of, worse
 from funnel.recount.robust import worst_robust_odds
-from funnel.recount.sparse_row import entries_of
+from funnel.recount.run_results import once
 from funnel.recount.worst_boxes import Possible, lifts_over, worst_of
 
 Group = tuple[int, ...]

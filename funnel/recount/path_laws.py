@@ -19,9 +19,9 @@ from functools import lru_cache
 
 from funnel.errors import DataError
 from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree, carried_exactly
-from funnel.recount.known_groups import Group
 from funnel.recount.move_law import MoveDistribution
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
+from funnel.recount.promise import Group
 
 # Numbers that are carried on at once, of each cell.
 _BATCH = 512

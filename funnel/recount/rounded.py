@@ -18,10 +18,10 @@ from funnel.recount.channel import Channel
 from funnel.recount.chapters import WHOLE, Chapter
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import plain_level
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.promise import read_promise
+from funnel.recount.ratios import PlainInformation, plain_information
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.recount.plain_distributions import NOISE, unlike
+from funnel.recount.plain_distributions import NOISE, mismatch
 from funnel.recount.unchanged import PlainStays, PlainUnchanged
 
 Json = Mapping[str, Any]
@@ -85,7 +85,7 @@ def share_mismatch(name: str, stated: object, exact: float | None, step: float) 
         if stated is not exact:
             yield f"{name} is {stated!r} instead of {exact!r}"
         return
-    if (why := unlike(stated, exact, step)) is not None:
+    if (why := mismatch(stated, exact, step)) is not None:
         yield f"{name} {why}"
 
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from funnel.recount.channel import Channel
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import UNIT, DistributionBox
+from funnel.recount.count_box import UNIT, CountBox, DistributionBox, extreme
 from funnel.recount.ratios import Ratio, Side, larger, largest_lifts, largest_odds
-from funnel.recount.share_limits import extreme
 
 # What probabilities add up to.
 _WHOLE = UNIT, UNIT
