@@ -16,7 +16,7 @@ from funnel.recount.donors import PlainDonors
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.published import count_published
 from funnel.recount.source import Recount
-from funnel.recount.stated_unchanged import Rule, observer_complaints
+from funnel.recount.unchanged import Rule, observer_complaints
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]

@@ -17,7 +17,7 @@ from funnel.audit.package import TABLES
 from funnel.audit.pages import Layout, walk_pages
 from funnel.errors import DataError
 from funnel.recount.drawn_numbers import CHUNK, PlainNumbers, csv_cells_again, parsed_numbers, seed_again
-from funnel.recount.published import in_csv
+from funnel.recount.published import csv_line, in_csv
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
@@ -146,7 +146,7 @@ def _difference(
         if not numbers.schema_arrow.equals(schema):
             return layout, "the table of numbers has other columns, or types, than the data package tells", None
         theirs = _chunks(numbers)
-        if copy is not None and not _reads(copy, _line([in_csv(name) for name in names])):
+        if copy is not None and not _reads(copy, csv_line(map(in_csv, names))):
             return layout, "the header of the csv is not that of the table", None
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
             for chunk, ours in enumerate(_chunks(table)):
@@ -179,13 +179,7 @@ def _made(
 def _lines(records: pa.Table, told: Sequence[PlainNumbers], steps: Sequence[Sequence[int | None]]) -> Iterator[bytes]:
     rows = zip(*(column.to_pylist() for column in records.columns), strict=True)
     for texts, of_row in zip(rows, zip(*steps, strict=True), strict=True):
-        yield _line(csv_cells_again(texts, of_row, told))
-
-
-def _line(cells: Sequence[str]) -> bytes:
-    """A line of the csv: a cell that is empty is one without a value, since no text is."""
-    quoted = (cell.replace('"', '""') for cell in cells)
-    return (",".join(f'"{cell}"' if cell else "" for cell in quoted) + "\n").encode()
+        yield csv_line(csv_cells_again(texts, of_row, told))
 
 
 def _reads(file: IO[bytes], line: bytes) -> bool:

@@ -23,7 +23,7 @@ from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
-from funnel.recount.published import in_csv
+from funnel.recount.published import csv_line, in_csv
 from funnel.tables import open_paged
 
 if TYPE_CHECKING:
@@ -316,6 +316,5 @@ def _lines(table: pq.ParquetFile) -> Iterator[bytes]:
     )
     for row in chain([tuple(table.schema_arrow.names)], rows):
         if row not in known:
-            cells = (in_csv(str(cell)).replace('"', '""') for cell in row)
-            known[row] = (",".join(f'"{cell}"' for cell in cells) + "\n").encode()
+            known[row] = csv_line(in_csv(str(cell)) for cell in row)
         yield known[row]

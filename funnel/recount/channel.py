@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import mul
-from typing import overload
+from typing import Any, overload
 
 from funnel.errors import DataError
 
@@ -54,6 +54,14 @@ class SparseRow(Sequence[int]):
 
 
 Row = Sequence[int]
+
+
+def weights_of(protocol: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """Output, input and weight of the content of a ``protocol.json``, of all weights above zero, output by output."""
+    for y, row in enumerate(protocol["weights"]):
+        for x, weight in row.items() if isinstance(row, dict) else enumerate(row):
+            if int(weight) > 0:
+                yield y, int(x), int(weight)
 
 
 def entries_of(row: Row) -> Iterable[tuple[int, int]]:
@@ -194,6 +202,11 @@ class Channel:
         """``P(y|s)/P(y)`` for the secrets that occur."""
         whole = sum(masses)
         return {s: Fraction(masses[s] * self.n, whole * self.sizes[s]) for s in self.secrets}
+
+
+def by_secret(numbers: Sequence[int], a: int) -> list[Sequence[int]]:
+    """Numbers by cell, of a inputs, as a row for each secret."""
+    return [numbers[start : start + a] for start in range(0, len(numbers), a)]
 
 
 def _whole(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

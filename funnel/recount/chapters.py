@@ -12,11 +12,9 @@ from typing import ClassVar
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.move_law import MoveDistribution
-from funnel.recount.packed import divided_up
+from funnel.recount.packed import ONE, divided_up
 
 WHOLE = 2**63
-BITS = 160
-ONE = 1 << BITS
 NEW = 0
 """The node of the empty history: people about whom nothing was published."""
 

@@ -18,7 +18,7 @@ from itertools import accumulate, compress
 from operator import ne
 from typing import Any
 
-from funnel.recount.stated_unchanged import share_mismatch
+from funnel.recount.unchanged import share_mismatch
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]

@@ -203,15 +203,15 @@ def field_again(told: PlainNumbers, unit: str | None, written: Any) -> dict[str,
     }
 
 
-def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[PlainNumbers]) -> tuple[str, ...]:
-    """The cells of a record in the csv; those of numbers that are not there are empty."""
+def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[PlainNumbers]) -> Cells:
+    """The cells of a record in the csv; None of numbers that are not there."""
     return (*(in_csv(str(text)) for text in texts), *(_text(one, step) for one, step in zip(told, steps, strict=True)))
 
 
-def _text(told: PlainNumbers, step: int | None) -> str:
-    """A number with all of its decimals; nothing where there is none."""
+def _text(told: PlainNumbers, step: int | None) -> str | None:
+    """A number with all of its decimals; None where there is none."""
     if step is None or not told.decimals:
-        return "" if step is None else str(step)
+        return None if step is None else str(step)
     digits = str(abs(step)).rjust(told.decimals + 1, "0")
     return f"{'-' * (step < 0)}{digits[: -told.decimals]}.{digits[-told.decimals :]}"
 

@@ -17,10 +17,10 @@ from funnel.recount.channel import Channel, Symbols, entries_of
 from funnel.recount.count_box import CountBox, count_sides, distribution_box, limits_at
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Leakage, Ratio, SecretInformation, larger, level_above, scaled, sides_of, worse
+from funnel.recount.ratios import LIFTS, Leakage, Ratio, SecretInformation, larger, level_above, scaled, sides_of, worse
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.run_results import once
-from funnel.recount.worst_boxes import Possible, lifts_over, worst_of
+from funnel.recount.worst_boxes import Possible, worst_of
 
 Group = tuple[int, ...]
 
@@ -147,7 +147,7 @@ def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha
     if box is None and alpha is None:
         counted = ((group, tuple(tuple(row[u] for u in group) for row in channel.counts)) for group in known)
         lifts = [
-            lifts_over(_within(channel, group, counts), None) for group, counts in counted if any(map(any, counts))
+            worst_of(LIFTS, _within(channel, group, counts), None) for group, counts in counted if any(map(any, counts))
         ]
         return _worst_of(lifts)
     parts = [(group, (box or CountBox.exactly(channel.counts)).part(group)) for group in known]
@@ -155,12 +155,12 @@ def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha
     within = [(_within(channel, group, ((1,) * len(group),) * channel.c), part) for group, part in parts]
     if alpha is None:
         possible = [(one, part) for one, part in within if any(most for _, most in part.totals)]
-        return _worst_of([lifts_over(one, part) for one, part in possible])
+        return _worst_of([worst_of(LIFTS, one, part) for one, part in possible])
     tail = alpha / sum(count_sides(part) for _, part in parts)
-    return _worst_of([lifts_over(one, limits_at(part, tail)) for one, part in within])
+    return _worst_of([worst_of(LIFTS, one, limits_at(part, tail)) for one, part in within])
 
 
-def _worst_of(lifts: Sequence[tuple[Ratio, Ratio]]) -> Ratio:
+def _worst_of(lifts: Sequence[Sequence[Ratio]]) -> Ratio:
     return reduce(worse, chain.from_iterable(lifts), Ratio())
 
 

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import partial
 
 from funnel.errors import DataError
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, by_secret
 from funnel.recount.chapters import WHOLE, Chapter, Tree
 from funnel.recount.count_box import (
     BITS,
@@ -37,7 +37,7 @@ from funnel.recount.count_box import (
     sampled_shares,
     shares_of,
 )
-from funnel.recount.left_open import Tables, around, by_secret
+from funnel.recount.left_open import Tables, around
 from funnel.recount.noisy_moves import Since
 from funnel.recount.promise import Group
 from funnel.recount.ratios import Side

@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from funnel.errors import DataError
-from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree, carried_exactly
+from funnel.recount.chapters import NEW, Carrying, Chapter, Tree, carried_exactly
 from funnel.recount.move_law import MoveDistribution
-from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
+from funnel.recount.packed import BITS, divided_up, packed, scaled_up, unpacked, width_for
 from funnel.recount.promise import Group
 
 # Numbers that are carried on at once, of each cell.

@@ -1,9 +1,9 @@
-"""The published records read back by another reader: their counts, and how a csv has to say a value."""
+"""The published records read back by another reader: their counts, and how a csv has to say values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from funnel.errors import DataError
@@ -45,6 +45,17 @@ def in_csv(value: str) -> str:
         return value
     number = re.fullmatch(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", value)
     return "'" + value if number is None else value
+
+
+def csv_line(cells: Iterable[str | float | None]) -> bytes:
+    """A line of a csv as funnel writes it: texts in quotation marks, numbers without, and nothing for None."""
+    return (",".join(map(_csv_cell, cells)) + "\n").encode()
+
+
+def _csv_cell(cell: str | float | None) -> str:
+    if isinstance(cell, str):
+        return '"' + cell.replace('"', '""') + '"'
+    return "" if cell is None else repr(cell)
 
 
 def _texts(cells: tuple[str | None, ...], shown: str) -> Symbol:

@@ -6,7 +6,7 @@ Single releases and histories ask the same: a single release is a history of one
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +17,7 @@ from flint import arb, ctx
 from funnel.errors import SpecError
 from funnel.recount.channel import Channel
 from funnel.recount.intervals import at_most_exp, ball, below, exact_fraction, float_above, fraction_above, log_above
+from funnel.recount.packed import ONE
 from funnel.recount.promise import Promise
 
 _KINDS = ("lip", "alip", "pml", "ldp", "perfect")
@@ -31,14 +32,24 @@ class Ratio:
     ----------
     value : Fraction or None
         At least 1; None where it is infinite.
+    excess : int
+        It may be smaller: by at most this part of `ONE`, relatively.
     """
 
     value: Fraction | None = Fraction(1)
+    excess: int = 0
+
+    @property
+    def upper(self) -> Fraction | None:
+        """What it is at most, whichever of the numbers between its limits it was made of; None if that is infinite."""
+        if self.value is None or self.excess >= ONE:
+            return None
+        return self.value * ONE / (ONE - self.excess) if self.excess else self.value
 
     @property
     def nats(self) -> float:
         """Its logarithm, rounded up."""
-        return math.inf if self.value is None else log_above(self.value)
+        return math.inf if self.upper is None else log_above(self.upper)
 
     def within(self, nats: Fraction) -> bool:
         """Whether it is at most e^nats."""
@@ -54,32 +65,8 @@ def larger(best: Ratio, above: int, below: int) -> Ratio:
 
 def worse(one: Ratio, other: Ratio) -> Ratio:
     """The larger of two ratios."""
-    if one.value is None or (other.value is not None and one.value >= other.value):
-        return one
-    return other
-
-
-def largest_lifts(channel: Channel) -> tuple[Ratio, Ratio]:
-    """The largest ``P(y|s)/P(y)`` and the largest ``P(y)/P(y|s)`` over outputs and secrets that occur."""
-    up = down = Ratio()
-    for masses in channel.outputs():
-        whole = sum(masses)
-        for s in channel.secrets:
-            # P(y|s)/P(y) = (N_s / n_s) / (N / n).
-            part, average = masses[s] * channel.n, whole * channel.sizes[s]
-            up = larger(up, part, average)
-            down = larger(down, average, part)
-    return up, down
-
-
-def largest_odds(channel: Channel) -> Ratio:
-    """The largest ``P(y|s)/P(y|s')`` over outputs and secrets that occur."""
-    worst = Ratio()
-    for masses in channel.outputs():
-        given = {s: Fraction(masses[s], channel.sizes[s]) for s in channel.secrets}
-        high, low = max(given, key=given.__getitem__), min(given, key=given.__getitem__)
-        worst = larger(worst, masses[high] * channel.sizes[low], masses[low] * channel.sizes[high])
-    return worst
+    mine, theirs = one.upper, other.upper
+    return one if mine is None or (theirs is not None and mine >= theirs) else other
 
 
 def scaled(nats: float, side: Fraction | None, budget: Fraction) -> float:
@@ -134,6 +121,15 @@ class Side:
         return [(shares[s] * whole, masses[s] * total) for s in known]
 
 
+def largest(side: Side, posteriors: Iterable[Sequence[int]], shares: Sequence[int]) -> Ratio:
+    """The largest ``A/B`` of a side over posteriors, as of `Side.terms`."""
+    best = Ratio()
+    for masses in posteriors:
+        for up, down in side.terms(masses, shares):
+            best = larger(best, up, down)
+    return best
+
+
 def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
     """The inequalities of a promise, with its budgets times a factor.
 
@@ -157,6 +153,10 @@ def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ..
     if kind == "pml":
         return (Side("lift", nats),)
     return Side("lift", nats), Side("inverse", nats)
+
+
+LIFTS = Side("lift", Fraction(0)), Side("inverse", Fraction(0))
+"""Both lifts, whatever their budgets are."""
 
 
 class Leakage(Protocol):

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import UNIT, CountBox, DistributionBox, extreme
-from funnel.recount.ratios import Ratio, Side, larger, largest_lifts, largest_odds
+from funnel.recount.ratios import Ratio, Side, larger, largest
 
 # What probabilities add up to.
 _WHOLE = UNIT, UNIT
@@ -249,22 +249,12 @@ def _reaches(channel: Channel, box: DistributionBox) -> Iterator[tuple[list[int]
             yield [extreme(row, limits, _WHOLE, -1) for row, limits in zip(rows, box.inputs, strict=True)], most
 
 
-def lifts_over(channel: Channel, possible: Possible) -> tuple[Ratio, Ratio]:
-    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and all that may be true."""
-    if possible is None:
-        return largest_lifts(channel)
-    if isinstance(possible, CountBox):
-        return largest_lifts_over_counts(channel, possible)
-    return largest_lifts_over_distributions(channel, possible)
-
-
 def worst_of(sides: Sequence[Side], channel: Channel, possible: Possible) -> list[Ratio]:
     """The largest ratio of every side, over outputs and all that may be true."""
+    if possible is None:
+        return [largest(side, channel.outputs(), channel.sizes) for side in sides]
+    of_counts = isinstance(possible, CountBox)
     if any(side.name == "odds" for side in sides):
-        if possible is None:
-            return [largest_odds(channel)]
-        if isinstance(possible, CountBox):
-            return [largest_odds_over_counts(channel, possible)]
-        return [largest_odds_over_distributions(channel, possible)]
-    up, down = lifts_over(channel, possible)
+        return [(largest_odds_over_counts if of_counts else largest_odds_over_distributions)(channel, possible)]
+    up, down = (largest_lifts_over_counts if of_counts else largest_lifts_over_distributions)(channel, possible)
     return [up if side.name == "lift" else down for side in sides]
