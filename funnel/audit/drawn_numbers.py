@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.audit.check import Result, State, check, judged
-from funnel.audit.encoding import WRITTEN, Compared, encoding_check
+from funnel.audit.encoding import UNREADABLE, WRITTEN, Compared, encoding_check, unreadable
 from funnel.audit.files import opened
 from funnel.audit.package import TABLES
 from funnel.audit.pages import Layout, walk_pages
@@ -52,10 +52,8 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
         if wrong:
             return [judged("drawn numbers", wrong, "")]
         layout, difference, differs = _difference(folder, [*behind], told)
-    except DataError as error:
-        return [Result("drawn numbers", State.FAILED, str(error))]
-    except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
-        return [Result("drawn numbers", State.FAILED, f"their table cannot be read ({type(error).__name__})")]
+    except UNREADABLE as error:
+        return [Result("drawn numbers", State.FAILED, unreadable(error))]
     columns = ", ".join(one.name for one in told)
     if difference is not None:
         return [judged("drawn numbers", [difference], "")]

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Result, State, check, judged, unchecked
+from funnel.audit.check import Found, Result, State, check, unchecked
 from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
@@ -124,11 +124,17 @@ def _read_table(path: Path, names: tuple[str, ...], categories: list[list[str]])
             sink = Compared(again)
             counted, repeats = _read(file, sink, layout, names, categories)
             return _ReadTable(counted, repeats, sink.difference(), layout)
-    except DataError as error:
-        why = str(error)
-    except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
-        why = f"it cannot be read ({type(error).__name__})"
-    return f"{path.name}: {why}"
+    except UNREADABLE as error:
+        return f"{path.name}: {unreadable(error)}"
+
+
+UNREADABLE = (DataError, OSError, pa.ArrowException, MemoryError, ValueError)
+"""What reading a table that somebody made may raise."""
+
+
+def unreadable(error: Exception) -> str:
+    """Why a table cannot be read."""
+    return str(error) if isinstance(error, DataError) else f"it cannot be read ({type(error).__name__})"
 
 
 def _read(
@@ -273,32 +279,21 @@ def check_parquet(known: AuditContext) -> Result:
 
 
 @check("csv", "csv")
-def check_copy(known: AuditContext) -> Result:
+def check_copy(known: AuditContext) -> Found:
     """The csv holds the rows of the parquet file, in their order, and nothing else."""
     if "table" not in known.has:
-        return judged("csv", ["the parquet file that it has to say the same as cannot be read"], "")
-    return check_csv(known.folder.data, known.folder.csv)
-
-
-def check_csv(table: Path, copy: Path) -> Result:
-    """Whether the csv is, byte for byte, what funnel writes for the rows of the parquet file.
-
-    Parameters
-    ----------
-    table, copy : Path
-    """
+        yield "the parquet file that it has to say the same as cannot be read"
+        return ""
     try:
-        differs = _csv_difference(table, copy)
-    except DataError as error:
-        differs = str(error)
-    except (OSError, pa.ArrowException, ValueError) as error:
-        differs = f"it cannot be read ({type(error).__name__})"
-    return judged(
-        "csv", [] if differs is None else [differs], "to the byte the rows of the parquet file, in their order"
-    )
+        if (differs := csv_difference(known.folder.data, known.folder.csv)) is not None:
+            yield differs
+    except UNREADABLE as error:
+        yield unreadable(error)
+    return "to the byte the rows of the parquet file, in their order"
 
 
-def _csv_difference(table: Path, copy: Path) -> str | None:
+def csv_difference(table: Path, copy: Path) -> str | None:
+    """Where a csv is not, byte for byte, what funnel writes for the rows of a parquet file; None if it is."""
     with opened(table) as source, opened(copy) as file, open_paged(source) as parquet:
         for number, line in enumerate(_lines(parquet)):
             if file.read(len(line)) != line:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +18,7 @@ from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import Joint
-from funnel.recount.levels import PlainLevel
+from funnel.recount.found_histories import is_level
 from funnel.recount.plain_distributions import Distributions, figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
@@ -207,19 +206,13 @@ def check_findings(known: AuditContext) -> Found:
     forgotten = 0 if found.history is None else found.history.forgotten
     if (found.rows, found.outside + forgotten) != (evidence.pairs.n, evidence.pairs.outside):
         yield "their number of records is not that of the draw"
-    if not _is_level(found.level, level):
+    if not is_level(found.level, level.nats, close=_RELATIVE):
         yield "their level is not the one that is found now"
     # Where a release is made that level is bounded from above; here it is exact.
-    if (found.proven_level is not None) if proven is None else not _is_level(found.proven_level, proven, 0.01):
+    told = found.proven_level
+    if told is not None if proven is None else not is_level(told, proven.nats, proven.nats * 1.01, _RELATIVE):
         yield "their level over all counts that the noise leaves possible is not the one that is found now"
     return "what was found then is found again"
-
-
-def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE) -> bool:
-    if stated is None:
-        # JSON has no infinity; whoever knows the exact counts may have more to learn than whoever does not.
-        return math.isinf(level.nats)
-    return level.nats * (1 - _RELATIVE) - _RELATIVE <= stated <= level.nats * (1 + above) + _RELATIVE
 
 
 @check("verdict", "internal record")

@@ -204,6 +204,14 @@ class Channel:
         return {s: Fraction(masses[s] * self.n, whole * self.sizes[s]) for s in self.secrets}
 
 
+def alike(symbols: Sequence[tuple[str, ...]], places: Sequence[int]) -> dict[tuple[str, ...], list[int]]:
+    """Which symbols have the same values at some places, by these values."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for x, symbol in enumerate(symbols):
+        found.setdefault(tuple(symbol[place] for place in places), []).append(x)
+    return found
+
+
 def by_secret(numbers: Sequence[int], a: int) -> list[Sequence[int]]:
     """Numbers by cell, of a inputs, as a row for each secret."""
     return [numbers[start : start + a] for start in range(0, len(numbers), a)]

@@ -274,15 +274,15 @@ def _of_people(
             yield f"the level of the moved {over} is {known!r}, and another one was stated"
 
 
-def is_level(stated: object, found: float, most: float | None = None) -> bool:
+def is_level(stated: object, found: float, most: float | None = None, close: float = _LEVEL) -> bool:
     """Whether a level is one from that which was found to the most that it may be, but for what floats cannot tell.
 
     None is stated where a secret is ruled out, and the level is infinite.
     """
     told = math.inf if stated is None else stated
     low, high = found, found if most is None else most
-    low -= 0.0 if math.isinf(low) else _LEVEL * max(1.0, low)
-    return isinstance(told, float) and low <= told <= high + _LEVEL * max(1.0, high)
+    low -= 0.0 if math.isinf(low) else close * max(1.0, low)
+    return isinstance(told, float) and low <= told <= high + close * max(1.0, high)
 
 
 class Tally:

@@ -369,7 +369,7 @@ def _found(
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
         return judge_history(
-            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, group=law.group)), rows, shares
+            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, law.row, law.group)), rows, shares
         )
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from flint import arb
 
 from funnel.errors import DataError, SpecError
-from funnel.recount.channel import Channel, Symbols, entries_of
+from funnel.recount.channel import Channel, Symbols, alike, entries_of
 from funnel.recount.count_box import CountBox, count_sides, distribution_box, limits_at
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.promise import Promise, read_promise
@@ -103,13 +103,9 @@ _AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
 
 def _known(published: Symbols, most: int) -> list[Group]:
     """What observers may know: the inputs with the same values of a set of columns, of all sets of at most so many."""
-    found: list[Group] = []
-    for known in (some for size in range(most + 1) for some in combinations(range(len(published[0])), size)):
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for u, symbol in enumerate(published):
-            groups.setdefault(tuple(symbol[k] for k in known), []).append(u)
-        found += map(tuple, groups.values())
-    return found
+    places = range(len(published[0]))
+    known = (some for size in range(most + 1) for some in combinations(places, size))
+    return [tuple(group) for some in known for group in alike(published, some).values()]
 
 
 def worst_srlip(channel: Channel, published: Symbols, box: CountBox | None, alpha: Fraction | None) -> Ratio:

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from funnel.errors import SpecError
-from funnel.recount.channel import Symbols
+from funnel.recount.channel import Symbols, alike
 
 # The numbers of every guarantee, in the order in which they are written, with the default of those that may be left
 # out. Nothing here is shared with `funnel.guarantees`: a slip there must not be a slip here.
@@ -266,14 +266,11 @@ def known_sets(columns: Sequence[str]) -> list[tuple[str, ...]]:
 
 def known_groups(columns: Sequence[str], inputs: Symbols) -> list[Group]:
     """For every set of columns the inputs by the values of these."""
-    found = []
-    for known in known_sets(columns):
-        places = [columns.index(column) for column in known]
-        groups: dict[tuple[str, ...], set[int]] = {}
-        for x, symbol in enumerate(inputs):
-            groups.setdefault(tuple(symbol[place] for place in places), set()).add(x)
-        found += [Group(known, frozenset(group)) for group in groups.values()]
-    return found
+    return [
+        Group(known, frozenset(group))
+        for known in known_sets(columns)
+        for group in alike(inputs, list(map(columns.index, known))).values()
+    ]
 
 
 def partly_known(columns: Sequence[str], inputs: Symbols) -> list[Group]:

@@ -88,11 +88,10 @@ class _Side:
     corners: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(
-        cls, values: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...], totals: tuple[int, int]
-    ) -> _Side:
-        sums = Envelope(values, lower, upper)
-        return cls(sums, max(1, totals[0]), totals[1], tuple(sums.corners(*totals)))
+    def of(cls, box: CountBox, s: int, row: Sequence[int], sign: int) -> _Side:
+        least, most = box.totals[s]
+        sums = Envelope([sign * weight for weight in row], box.lower[s], box.upper[s])
+        return cls(sums, max(1, least), most, tuple(sums.corners(least, most)))
 
     def peak(self) -> tuple[int, int]:
         """The smallest (total, sum) with the largest mean: where A is straight A/N is monotonous, so at a corner."""
@@ -120,7 +119,7 @@ def largest_odds_over_counts(channel: Channel, box: CountBox) -> Ratio:
     """
     worst = Ratio()
     for rows in _rows(channel):
-        means = {s: [_side(box, s, rows[s], sign).peak() for sign in (1, -1)] for s in _possible(box)}
+        means = {s: [_Side.of(box, s, rows[s], sign).peak() for sign in (1, -1)] for s in _possible(box)}
         for s, ((of, most), _) in means.items():
             for t, (_, (among, least)) in means.items():
                 if s != t:
@@ -143,8 +142,8 @@ def largest_lifts_over_counts(channel: Channel, box: CountBox) -> tuple[Ratio, R
     """
     up = down = Ratio()
     for rows in _rows(channel):
-        above = {s: _side(box, s, rows[s], 1) for s in _possible(box)}
-        below = {s: _side(box, s, rows[s], -1) for s in _possible(box)}
+        above = {s: _Side.of(box, s, rows[s], 1) for s in _possible(box)}
+        below = {s: _Side.of(box, s, rows[s], -1) for s in _possible(box)}
         for s in above:
             up = _searched(up, above[s], [below[t] for t in below if t != s], True)
             down = _searched(down, below[s], [above[t] for t in above if t != s], False)
@@ -204,10 +203,6 @@ def _rows(channel: Channel) -> Iterator[list[tuple[int, ...]]]:
 def _possible(box: CountBox) -> list[int]:
     """Secrets that some table in the box has a record of."""
     return [s for s, (_, most) in enumerate(box.totals) if most > 0]
-
-
-def _side(box: CountBox, s: int, row: tuple[int, ...], sign: int) -> _Side:
-    return _Side.of(tuple(sign * weight for weight in row), box.lower[s], box.upper[s], box.totals[s])
 
 
 def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> Ratio:
