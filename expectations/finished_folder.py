@@ -12,6 +12,7 @@ from typing import Any
 from funnel.alphabet import Alphabet
 from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
+from funnel.audit.package import fields_of
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.findings.followed import ExpectedObserver, FoundHistory
@@ -181,8 +182,8 @@ class FinishedFolder:
     @cached_property
     def stated_categories(self) -> dict[str, tuple[str, ...]]:
         """By column of the released table the values that the package states, in its order."""
-        (table,) = (one for one in read_json(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
-        return {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
+        fields = fields_of(read_json(self.folder.package), "data/records.parquet")
+        return {one["name"]: tuple(one["categories"]) for one in fields}
 
     @cached_property
     def public(self) -> Recount:

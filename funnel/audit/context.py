@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from funnel.audit.check import Found, Result, check
 from funnel.audit.documentation import HANDOUTS
-from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import Table, check_table
 from funnel.audit.evidence import Evidence, counted_of, read_evidence
 from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, read_document, read_json
@@ -22,6 +22,7 @@ from funnel.audit.signing import read_index
 from funnel.errors import DataError, SpecError
 from funnel.recount.balance import is_invariant
 from funnel.recount.count_box import CountBox
+from funnel.recount.drawn_numbers import sources_of
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel
 from funnel.recount.released import ReleasedProtocol
@@ -152,6 +153,12 @@ class AuditContext:
         return content
 
     @property
+    def privacy(self) -> dict[str, Any]:
+        """Its block on privacy; empty where there is none."""
+        found = self.package.get("funnel:privacy")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def name(self) -> str:
         """Of the series."""
         return str(self.package.get("name"))
@@ -243,7 +250,8 @@ class AuditContext:
     @cached_property
     def drawn_numbers(self) -> list[Result]:
         """What is found of numbers drawn within intervals, and of how their table is written."""
-        return check_drawn_numbers(self.folder, behind_texts(self.document), self.package)
+        behind = {column: sources_of(self.released, column) for column in self.released.output_columns}
+        return check_drawn_numbers(self.folder, behind, self.package)
 
     @cached_property
     def public(self) -> PublicFrequencies | None:
@@ -323,7 +331,6 @@ class AuditContext:
         evidence = self.read_evidence[1] if self.is_there and not told.public else None
         table, invariant = self.read_table[2], is_invariant(self.document.content())
         followed = evidence is not None and evidence.is_followed
-        privacy = self.package.get("funnel:privacy")
         words = {
             "public": True,
             "signature": coming is None or coming.is_signed,
@@ -337,7 +344,7 @@ class AuditContext:
             "invariant": invariant,
             "noise": self.public is not None,
             "exact": self.public is None,
-            "shuffled": isinstance(privacy, dict) and privacy.get("rowOrder") == "random",
+            "shuffled": self.privacy.get("rowOrder") == "random",
             "asked": not told.public,
             "folder": self.is_there,
             "internal": evidence is not None,

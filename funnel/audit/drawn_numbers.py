@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 from funnel.audit.check import Result, State, check, judged
 from funnel.audit.encoding import UNREADABLE, WRITTEN, Compared, encoding_check, unreadable
 from funnel.audit.files import opened
-from funnel.audit.package import TABLES
+from funnel.audit.package import TABLES, fields_of
 from funnel.audit.pages import Layout, walk_pages
 from funnel.errors import DataError
 from funnel.recount.drawn_numbers import CHUNK, PlainNumbers, csv_cells_again, parsed_numbers, seed_again
 from funnel.recount.published import csv_line, in_csv
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
 
@@ -39,7 +38,7 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
     ----------
     folder : ReleaseFolder
     behind : mapping of column to mapping of text to values
-        As the protocol has it: `behind_texts`.
+        As the protocol has it: `sources_of` every column.
     package : JSON object
 
     Notes
@@ -73,23 +72,8 @@ def check_numbers_table(known: AuditContext) -> Result | None:
     return next(iter(known.drawn_numbers[1:]), None)
 
 
-def behind_texts(document: ProtocolDocument) -> Behind:
-    """Of every text that may be published of a column the true values that a record which draws it can have."""
-    found: dict[str, dict[str, set[str]]] = {}
-    for place, column in enumerate(document.outputs.columns):
-        read, of_column = document.inputs.columns.index(column), found.setdefault(column, {})
-        for symbol, row in zip(document.outputs.symbols, document.entries, strict=True):
-            values = of_column.setdefault(symbol[place], set())
-            values.update(document.inputs.symbols[x][read] for x, _ in row)
-    return found
-
-
 def _declared(package: dict[str, Any], behind: Behind) -> list[PlainNumbers]:
-    try:
-        (resource,) = (one for one in package["resources"] if one["path"] == TABLES[0])
-        fields = resource["schema"]["fields"][len(behind) :]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError("the data package does not describe the table of numbers") from error
+    fields = fields_of(package, TABLES[0])[len(behind) :]
     if not fields:
         raise DataError("the data package tells of no column of numbers")
     return [_declared_of(field, behind) for field in fields]
@@ -106,7 +90,7 @@ def _declared_of(field: Any, behind: Behind) -> PlainNumbers:
 
 def _unlike_bins(package: dict[str, Any], told: PlainNumbers, behind: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Where what texts stand for is not made of the bins that the data package tells, and of all that are behind it."""
-    (fields,) = (one["schema"]["fields"] for one in package["resources"] if one["path"] == TABLES[0])
+    fields = fields_of(package, TABLES[0])
     bins = next((field.get("funnel:numbers") for field in fields if field.get("name") == told.column), None) or {}
     of_bin = {text: [list(map(float, ends))] for text, ends in bins.get("intervals", {}).items()}
     known = [ends for (ends,) in of_bin.values()]

@@ -64,8 +64,7 @@ def check_record(known: AuditContext) -> Found:
     if origin.spec != spec.digest:
         yield "it is of another spec than the one in its internal evidence"
     order = "random" if origin.shuffle else "as in the source"
-    privacy = package.get("funnel:privacy")
-    if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
+    if known.privacy.get("rowOrder") != order:
         yield "datapackage.json says another order of rows"
     if record.rows != evidence.joint.n:
         yield "its number of records is not that of the counted ones"

@@ -15,8 +15,7 @@ from funnel.audit.arithmetic import (
     WHOLE,
     Interval,
     ShareLimits,
-    is_usual,
-    off_complaints,
+    grid_of,
     output_limits,
     prior_limits,
     reads_published_only,
@@ -71,8 +70,7 @@ def _of_record(public: PublicFrequencies, document: ProtocolDocument) -> tuple[t
 def check_protected(known: AuditContext) -> Found:
     """All files state the same noise of the public counts, and these statements agree."""
     public, said, classes = known.noisy, known.document.frequencies, known.columns.classes
-    privacy = known.package.get("funnel:privacy")
-    told = privacy.get("frequencies") if isinstance(privacy, dict) else None
+    told = known.privacy.get("frequencies")
     parts = [Fraction(part) for part in public.parts]
     if not 0 < sum(parts) <= Fraction(public.epsilon) <= Fraction(public.spent):
         yield "its epsilons do not follow each other: of the counts, of this version, of all versions"
@@ -180,13 +178,38 @@ TOO_FAR_OFF = (
 _ROUNDING = 1 + 2.0**-20
 
 
+# The finest and the coarsest grid that weights are rounded to (they are on a coarser one by chance), and the share of
+# the law of the output that may be mixed in.
+_FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
+
+
+def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
+    """What is wrong with how far probabilities are said to be off, as far as public files tell it."""
+    if document.rounded is None:
+        return
+    grid, off = min(grid_of(document), _COARSEST_GRID), Fraction(document.rounded) * WHOLE
+    if people != "same":
+        yield "its probabilities are said to be off, and nothing follows its people through versions or rows"
+    if off and (grid < _FINEST_GRID or off % grid):
+        yield "its probabilities are said to be off by what is no whole number of steps of their grid"
+
+
+def is_usual(document: ProtocolDocument) -> bool:
+    """Whether probabilities are said to be off by no more than rounding to their grid makes them, as a rule.
+
+    The largest of a column has what all others leave. Where no usual rounding keeps the bound they may be further off,
+    and public files do not tell whether they are.
+    """
+    grid = min(grid_of(document), _COARSEST_GRID)
+    most = (len(document.entries) + 1) * grid / WHOLE + _MIXED_IN
+    return (document.rounded or 0.0) <= most
+
+
 @check("frequencies", "table counted")
 def check_drawn_counts(known: AuditContext) -> Result:
     """The released counts can have been drawn from the public shares by the protocol."""
     limits = None if known.public is None else mean_limits(known.public, known.document, known.table.rows)
-    privacy = known.package.get("funnel:privacy")
-    people = privacy.get("people") if isinstance(privacy, dict) else None
-    if wrong := list(off_complaints(known.document, people)):
+    if wrong := list(off_complaints(known.document, known.privacy.get("people"))):
         return judged("frequencies", wrong, "")
     found = check_frequencies(known.document, known.table.counts, limits)
     return found if found.failed or is_usual(known.document) else unchecked("frequencies", TOO_FAR_OFF)

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, is_usual, prior_limits, share_step
+from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, prior_limits, share_step
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import counted_of
-from funnel.audit.protected import TOO_FAR_OFF
+from funnel.audit.protected import TOO_FAR_OFF, is_usual
 from funnel.audit.unchanged_shares import UnchangedShares, unchanged_complaints
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.classes import moves_of, published_by_class

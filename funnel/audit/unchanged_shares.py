@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from funnel.audit.arithmetic import Interval, ShareLimits, prior_limits
+from funnel.audit.arithmetic import Floats, Interval, ShareLimits, mean_between, prior_limits
 from funnel.recount.plain_distributions import NOISE
 from funnel.recount.unchanged import PlainStays, PlainUnchanged, Rule, ceiling_mismatch, observer_complaints
 from funnel.release.documents import ProtocolDocument
 
-Floats = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
 Placed = Sequence[tuple[int, Interval]]
@@ -96,7 +94,7 @@ class UnchangedShares:
     def mean_of(self, some: Placed, values: Floats) -> Interval:
         """What the mean of numbers (a,) over some of the records may be."""
         of_some = values[[place for place, _ in some]] if some else np.zeros(0)
-        return mean_between(*(np.array([getattr(one, end) for _, one in some]) for end in ("low", "high")), of_some)
+        return mean_between(np.array([one.low for _, one in some]), np.array([one.high for _, one in some]), of_some)
 
     @property
     def exact(self) -> Floats:
@@ -117,23 +115,6 @@ class UnchangedShares:
         limits = [shares.mean(row) for row in spread.values()]
         low, high = max(limit.low for limit in limits), max(limit.high for limit in limits)
         return Interval(math.sqrt(max(0.0, low) / self.rows), math.sqrt(high / self.rows))
-
-
-def mean_between(low: Floats, high: Floats, values: Floats) -> Interval:
-    """What a mean of values (k,) may be, by limits of their shares (k,).
-
-    Notes
-    -----
-    The least mean has the largest shares of the smallest numbers and the least shares of all others.
-    """
-    ends = []
-    for sign in (1.0, -1.0):
-        order = np.argsort(sign * values, kind="stable")
-        least, more, of_order = low[order], (high - low)[order], values[order]
-        mass, total = least.sum() + more.cumsum(), least @ of_order + (more * of_order).cumsum()
-        means = total[mass > 0] / mass[mass > 0]
-        ends.append(sign * float((sign * means).min(initial=np.inf)) if means.size else 0.0)
-    return Interval(*ends)
 
 
 def unchanged_complaints(

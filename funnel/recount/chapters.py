@@ -198,7 +198,7 @@ class Chapter:
         ]
         excess = 0
         for _ in range(rows):
-            new = []
+            new: list[list[Any]] = []
             for cell in range(len(ahead)):
                 row, size = self.within.row(cell)
                 sums = [sum(count * ahead[after][s] for after, count in row.items()) for s in range(self.c)]

@@ -112,7 +112,7 @@ def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Ite
     found = []
     for column in columns:
         named = _named(spec, column)
-        behind = {text: {text} if text in named else some for text, some in _sources(protocol, column).items()}
+        behind = {text: {text} if text in named else some for text, some in sources_of(protocol, column).items()}
         found.append(
             PlainNumbers(
                 column,
@@ -135,7 +135,7 @@ def _named(spec: ReleaseSpec, column: str) -> dict[str, list[tuple[int, int]]]:
     return named
 
 
-def _sources(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
+def sources_of(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
     """Of every text the values from which it can be published."""
     read, shown = protocol.input_columns.index(column), protocol.output_columns.index(column)
     sources: dict[str, set[str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.arrow_files import ParquetReader
@@ -47,12 +48,12 @@ def in_csv(value: str) -> str:
     return "'" + value if number is None else value
 
 
-def csv_line(cells: Iterable[str | float | None]) -> bytes:
+def csv_line(cells: Iterable[Any]) -> bytes:
     """A line of a csv as funnel writes it: texts in quotation marks, numbers without, and nothing for None."""
     return (",".join(map(_csv_cell, cells)) + "\n").encode()
 
 
-def _csv_cell(cell: str | float | None) -> str:
+def _csv_cell(cell: Any) -> str:
     if isinstance(cell, str):
         return '"' + cell.replace('"', '""') + '"'
     return "" if cell is None else repr(cell)

@@ -248,8 +248,12 @@ def worst_of(sides: Sequence[Side], channel: Channel, possible: Possible) -> lis
     """The largest ratio of every side, over outputs and all that may be true."""
     if possible is None:
         return [largest(side, channel.outputs(), channel.sizes) for side in sides]
-    of_counts = isinstance(possible, CountBox)
     if any(side.name == "odds" for side in sides):
-        return [(largest_odds_over_counts if of_counts else largest_odds_over_distributions)(channel, possible)]
-    up, down = (largest_lifts_over_counts if of_counts else largest_lifts_over_distributions)(channel, possible)
+        if isinstance(possible, CountBox):
+            return [largest_odds_over_counts(channel, possible)]
+        return [largest_odds_over_distributions(channel, possible)]
+    if isinstance(possible, CountBox):
+        up, down = largest_lifts_over_counts(channel, possible)
+    else:
+        up, down = largest_lifts_over_distributions(channel, possible)
     return [up if side.name == "lift" else down for side in sides]

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from funnel.audit import recheck as rechecking
-from funnel.audit.arithmetic import is_usual
 from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
 from funnel.audit.histories import find_register
+from funnel.audit.protected import is_usual
 from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.recount.released import ReleasedProtocol

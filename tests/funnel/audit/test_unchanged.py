@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.audit.arithmetic import mean_between
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
-from funnel.audit.unchanged_shares import mean_between
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.rendering import page_renderer
