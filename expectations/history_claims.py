@@ -244,8 +244,7 @@ def _expected(finished: FinishedFolder, stated: Mapping[str, Any] | None) -> Ite
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:
     """A claim that holds if there is no complaint; the first one is told, with how many there are."""
-    more = f" (and {len(complaints) - 1:,} more)" if len(complaints) > 1 else ""
-    return Claim(name, f"does not hold: {complaints[0]}{more}" if complaints else None)
+    return all_of(name, (Claim("does not hold:", one) for one in complaints))
 
 
 def _in_snapshot(entry: Entry, snapshot: Snapshot, forgotten: Path) -> tuple[int, int, Counter[int]]:

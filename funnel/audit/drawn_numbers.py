@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, repeat
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.audit.check import Result, State, check, judged
-from funnel.audit.encoding import UNREADABLE, WRITTEN, Compared, encoding_check, unreadable
+from funnel.audit.encoding import UNREADABLE, WRITTEN, Compared, encoding_check, regrouped, unreadable
 from funnel.audit.files import opened
 from funnel.audit.package import TABLES, fields_of
 from funnel.audit.pages import Layout, walk_pages
@@ -127,11 +127,11 @@ def _difference(
         schema = pa.schema([*table.schema_arrow, *fields])
         if not numbers.schema_arrow.equals(schema):
             return layout, "the table of numbers has other columns, or types, than the data package tells", None
-        theirs = _chunks(numbers)
+        theirs = regrouped(numbers, repeat(CHUNK))
         if copy is not None and not _reads(copy, csv_line(map(in_csv, names))):
             return layout, "the header of the csv is not that of the table", None
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
-            for chunk, ours in enumerate(_chunks(table)):
+            for chunk, ours in enumerate(regrouped(table, repeat(CHUNK))):
                 steps = [
                     one.steps(_positions(ours[one.column], one), seed, chunk)
                     for one, seed in zip(told, seeds, strict=True)
@@ -186,15 +186,3 @@ def _positions(column: pa.Array | pa.ChunkedArray, told: PlainNumbers) -> list[i
         return [place[text] for text in column.to_pylist()]
     except KeyError:
         raise DataError("a record has a text of which the data package tells no numbers") from None
-
-
-def _chunks(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The rows of a file, as many at a time as words are made for."""
-    held: pa.Table | None = None
-    for batch in file.iter_batches(CHUNK):
-        held = pa.concat_tables([*([held] if held is not None else []), pa.Table.from_batches([batch])])
-        while held.num_rows >= CHUNK:
-            yield held.slice(0, CHUNK)
-            held = held.slice(CHUNK)
-    if held is not None and held.num_rows:
-        yield held

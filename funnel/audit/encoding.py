@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -155,7 +155,9 @@ def _read(
         repeats, last = 0, np.full((len(names), 1), -1)
         # Ended also where reading fails, while what it is compared with is still open.
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
-            for codes in _groups(_codes(table, categories), layout.groups):
+            sets = [pa.array(values, pa.string()) for values in categories]
+            for piece in regrouped(table, layout.groups):
+                codes = _codes(piece, sets)
                 rows = np.concatenate([last, np.stack(codes)], axis=1)
                 repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
                 found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
@@ -191,34 +193,28 @@ def _index_type(count: int) -> pa.DataType:
     return next(t for t, limit in ((pa.int8(), 128), (pa.int16(), 32768), (pa.int32(), 1 << 31)) if count <= limit)
 
 
-def _codes(table: pq.ParquetFile, categories: list[list[str]]) -> Iterator[list[npt.NDArray[np.int64]]]:
-    """Positions of the values of every column, batch by batch; -1 for what is no category."""
-    sets = [pa.array(values, pa.string()) for values in categories]
-    for batch in table.iter_batches(batch_size=_READ_ROWS):
-        yield [
-            pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=values), -1)
-            .to_numpy(zero_copy_only=False)
-            .astype(np.int64)
-            for column, values in zip(batch.columns, sets, strict=True)
-        ]
+def _codes(piece: pa.Table, sets: Sequence[pa.Array]) -> list[npt.NDArray[np.int64]]:
+    """Positions of the values of every column; -1 for what is no category."""
+    return [
+        pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=values), -1).to_numpy().astype(np.int64)
+        for column, values in zip(piece.columns, sets, strict=True)
+    ]
 
 
-def _groups(
-    batches: Iterator[list[npt.NDArray[np.int64]]], sizes: Sequence[int]
-) -> Iterator[list[npt.NDArray[np.int64]]]:
-    """The same rows in pieces of these sizes, and what is left."""
-    held: list[list[npt.NDArray[np.int64]]] = []
+def regrouped(file: pq.ParquetFile, sizes: Iterable[int]) -> Iterator[pa.Table]:
+    """The rows of a file in pieces of these sizes, and what is left."""
+    held: list[pa.Table] = []
     rows, wanted = 0, iter(sizes)
     size = next(wanted, 0)
-    for batch in batches:
-        held.append(batch)
-        rows += len(batch[0])
+    for batch in file.iter_batches(_READ_ROWS):
+        held.append(pa.Table.from_batches([batch]))
+        rows += batch.num_rows
         while size and rows >= size:
-            whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-            yield [column[:size] for column in whole]
-            held, rows, size = [[column[size:] for column in whole]], rows - size, next(wanted, 0)
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, size)
+            held, rows, size = [whole.slice(size)], rows - size, next(wanted, 0)
     if rows:
-        yield [np.concatenate(parts) for parts in zip(*held, strict=True)]
+        yield pa.concat_tables(held)
 
 
 def _are_as_written(sizes: Sequence[int]) -> bool:

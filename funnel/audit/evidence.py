@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -259,19 +260,13 @@ def check_drawing(known: AuditContext) -> Found:
         yield "it is not the one that the record names"
     if drawing.outputs != document.outputs:
         yield "it has other outputs than the published protocol"
-    place = {symbol: x for x, symbol in enumerate(evidence.joint.inputs.symbols)}
-    found = np.zeros_like(evidence.joint.counts)
-    secrets = {symbol: s for s, symbol in enumerate(evidence.joint.secret.symbols)}
+    found, joint = Counter[tuple[tuple[str, ...], tuple[str, ...]]](), evidence.joint
+    for secret, counts in zip(drawing.secret.symbols, drawing.counts, strict=True):
+        for symbol, count in zip(drawing.drawn_by.symbols, counts, strict=True):
+            found[secret, symbol[1:]] += count
     # Combinations that nobody has are in the joint law where noise hides that, and draw nothing.
-    if not {symbol[1:] for symbol in drawing.drawn_by.symbols} <= set(place) or not secrets.keys() >= set(
-        drawing.secret.symbols
-    ):
-        yield "its records have other values than the joint law"
-        return ""
-    rows = [secrets[symbol] for symbol in drawing.secret.symbols]
-    for symbol, counts in zip(drawing.drawn_by.symbols, zip(*drawing.counts, strict=True), strict=True):
-        found[rows, place[symbol[1:]]] += np.array(counts)
-    if not np.array_equal(found, evidence.joint.counts):
+    cells = {(s, x) for s in joint.secret.symbols for x in joint.inputs.symbols}
+    if not found.keys() <= cells or +found != Counter(counts_of(joint)):
         yield "its records are not those of the joint law"
     drawn = dict(zip(drawing.drawn_by.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
     expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]

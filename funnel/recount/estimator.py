@@ -57,7 +57,8 @@ def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
         published = {tuple(map(in_csv, symbol)): y for y, symbol in enumerate(outputs["symbols"])}
         k = len(inputs["columns"])
         found = [(true[tuple(line[:k])], published[tuple(line[k:-1])], float(line[-1])) for line in lines]
-        plain = b"".join(csv_line(line) for line in (first, *([*line[:-1], float(line[-1])] for line in lines)))
+        rows: list[list[Any]] = [first, *([*line[:-1], float(line[-1])] for line in lines)]
+        plain = b"".join(map(csv_line, rows))
     except (UnicodeDecodeError, csv.Error, KeyError, ValueError, IndexError):
         yield "is no table of true values, published values and weights"
         return
