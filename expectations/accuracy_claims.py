@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.recount.channel import alike, entries_of
 from funnel.recount.plain_distributions import Distributions, Symbol, share_step
-from funnel.recount.sparse_row import entries_of
 
 # Where a second computation would take longer than all the rest of the judgement, and the first is not made either.
 _MOST_WORK = 1e9
@@ -179,9 +179,7 @@ def utility_share(laws: Distributions, counted: bool) -> float:
     first = len(read[0]) - len(columns)
     sampled = added = 0.0
     for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
-        cells: dict[Symbol, list[int]] = {}
-        for x, symbol in enumerate(read):
-            cells.setdefault(tuple(symbol[first + place] for place in places), []).append(x)
+        cells = alike(read, [first + place for place in places])
         shares = [sum(laws.reads[read[x]] for x in members) / n for members in cells.values()]
         errors = known.errors(list(cells.values()))
         if None in errors:
@@ -236,9 +234,7 @@ def _table(
     table: Mapping[str, Any], places: Sequence[int], symbols: Sequence[Symbol], estimating: Estimating | _Counting
 ) -> Iterator[Claim]:
     name = " × ".join(table["columns"])
-    cells: dict[Symbol, list[int]] = {}
-    for x, symbol in enumerate(symbols):
-        cells.setdefault(tuple(symbol[place] for place in places), []).append(x)
+    cells = alike(symbols, places)
     errors = dict(zip(cells, estimating.errors(list(cells.values())), strict=True))
     told, least = [error for error in errors.values() if error is not None], estimating.least
     yield same(f"cells of {name}", table["cells"], len(cells))

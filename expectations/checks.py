@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from funnel.audit.check import Check, Result, State, judged, sentence_of
-from funnel.audit.context import AuditContext
+from funnel.audit.context import AuditContext, Coming, Told
 from funnel.audit.recheck import CHECKS, OF_WRITERS
-from funnel.audit.told import Coming, Told
 from funnel.errors import FunnelError
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.class_claims import class_claims

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from funnel.recount.plain_distributions import unlike, unlike_nats
+from funnel.recount.plain_distributions import mismatch, nats_mismatch
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ def same(name: str, stated: object, expected: object) -> Claim:
 
 def near(name: str, stated: object, exact: float, step: float) -> Claim:
     """That a figure is the exact one, told as a multiple of a step; what is not nothing may be told as one step."""
-    return Claim(name, unlike(stated, exact, step))
+    return Claim(name, mismatch(stated, exact, step))
 
 
 def near_nats(name: str, stated: object, exact: float, step: float) -> Claim:
     """The same for an entropy, which is told to hundredths at least."""
-    return Claim(name, unlike_nats(stated, exact, step))
+    return Claim(name, nats_mismatch(stated, exact, step))
 
 
 def all_of(name: str, claims: Iterable[Claim]) -> Claim:

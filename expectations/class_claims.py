@@ -17,7 +17,7 @@ from funnel.recount.part_beliefs import class_of
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.published import count_published
 from funnel.recount.source import Recount
-from funnel.recount.stated_unchanged import Rule, observer_complaints
+from funnel.recount.unchanged import Rule, observer_complaints
 from funnel.release.documents import JointDocument, PartsDocument
 
 Json = Mapping[str, Any]

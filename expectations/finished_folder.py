@@ -12,6 +12,7 @@ from typing import Any
 from funnel.alphabet import Alphabet
 from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
+from funnel.audit.package import fields_of
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.findings.followed import ExpectedObserver, FoundHistory
@@ -20,8 +21,8 @@ from funnel.pipeline.expectations.drawing_claims import Channel
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import Protocol
-from funnel.recount.classes import PlainClasses, values_of
-from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers, plain_intervals, plain_numbers
+from funnel.recount.classes import PlainClasses
+from funnel.recount.drawn_numbers import plain_numbers
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
@@ -180,15 +181,8 @@ class FinishedFolder:
     @cached_property
     def stated_categories(self) -> dict[str, tuple[str, ...]]:
         """By column of the released table the values that the package states, in its order."""
-        (table,) = (one for one in read_json(self.folder.package)["resources"] if one["path"] == "data/records.parquet")
-        return {one["name"]: tuple(one["categories"]) for one in table["schema"]["fields"]}
-
-    @property
-    def values(self) -> dict[str, list[str]]:
-        """The values of the columns of whole records, where these are published."""
-        if self.classes is None:
-            return {}
-        return values_of(self.whole_counts, self.classes.columns, self.public_values)
+        fields = fields_of(read_json(self.folder.package), "data/records.parquet")
+        return {one["name"]: tuple(one["categories"]) for one in fields}
 
     @cached_property
     def public(self) -> Recount:
@@ -312,16 +306,6 @@ class FinishedFolder:
         """The same of earlier versions."""
         return tuple(WordsDocument.read(one.words).statistics for one in self.earlier)
 
-    @cached_property
-    def declared_numbers(self) -> list[PlainNumbers]:
-        """The columns of numbers that the text of the spec asks for."""
-        return declared_numbers(self.settled, self.laws.released, self.spec_text.drawn)
-
-    @property
-    def intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
-        """The intervals that categories of numbers stand for."""
-        return {column: plain_intervals(self.settled, column) for column in self.spec_text.section("numbers")}
-
     @property
     def is_followed(self) -> bool:
         """Whether rows are drawn given everything published about the same people before; not if they are taken over.
@@ -386,9 +370,3 @@ class FinishedFolder:
             )
             for one in found.observers
         ]
-
-    @property
-    def reports_before(self) -> list[Path]:
-        """The figures of the public reports of earlier versions that are there."""
-        paths = (one.numbers for one in self.earlier)
-        return [path for path in paths if path.is_file()]

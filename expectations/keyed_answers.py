@@ -27,12 +27,12 @@ import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import noise
-from funnel.recount.chapters import NEW, Chapter, Rows, Tree
+from funnel.recount.channel import columns_of, entries_of
+from funnel.recount.chapters import NEW, Rows, Tree
 from funnel.recount.noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import source_rows
-from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
@@ -137,6 +137,19 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
     return bool(stored) and (known.issuperset(stored) if len(first) > snapshot.dropped else bool(known & set(stored)))
 
 
+class _Answers:
+    """Which output a word gives under some weights: an output of weight zero has no words, so it bounds none."""
+
+    def __init__(self, entries: Iterable[tuple[int, int]]) -> None:
+        outputs, weights = zip(*entries, strict=True)
+        self._outputs = np.array(outputs, dtype=np.int64)
+        self._limits = np.array(list(accumulate(weights))[:-1], dtype=np.uint64)
+
+    def of(self, words: Words) -> npt.NDArray[np.int64]:
+        """Of words of 64 bits the first 63 are compared with the sums of the weights."""
+        return self._outputs[np.searchsorted(self._limits, words >> np.uint64(1), side="right")]
+
+
 def _drawn(
     snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol, decided: bool
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
@@ -148,23 +161,25 @@ def _drawn(
     decision = np.frombuffer(_digest(protocol)[:16], dtype="<u8")
     purposes, blocks = (("answer",), []) if decided else (("decision", "answer"), [decision])
     columns = [*columns_of(protocol.weights, len(protocol.inputs)), protocol.marginal]
-    # An output of weight zero has no words, so it bounds none.
-    laws = [list(entries_of(column)) for column in columns]
-    of = [np.array([y for y, _ in law], dtype=np.int64) for law in laws]
-    limits = [np.array(list(accumulate(weight for _, weight in law))[:-1], dtype=np.uint64) for law in laws]
+    answers = [_Answers(entries_of(column)) for column in columns]
     places = {symbol: x for x, symbol in enumerate(protocol.inputs)}
     b, outside = len(protocol.outputs), len(protocol.inputs)
     with pq.ParquetFile(snapshot.data.path) as file:
         for batch in file.iter_batches(columns=[*protocol.input_columns, KEY_COLUMN]):
             digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
-            # Of a word of 64 bits the first 63 are compared with the sums of the weights.
-            words = words_of(key, purposes, digests, *blocks) >> np.uint64(1)
-            found = [
-                x * b + of[x][np.searchsorted(limits[x], words[rows], side="right")]
-                for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside)
-            ]
+            words = words_of(key, purposes, digests, *blocks)
+            texts = [column.cast(pa.string()).to_pylist() for column in batch.select(list(protocol.input_columns))]
+            codes = np.array([places.get(row, outside) for row in zip(*texts, strict=True)], dtype=np.int64)
+            found = [x * b + answers[x].of(words[rows]) for x, rows in _grouped(codes)]
             cells, records = np.unique(np.concatenate(found), return_counts=True)
             yield cells, records.astype(np.int64)
+
+
+def _grouped(codes: npt.NDArray[np.int64]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Every code with the places where it is."""
+    order = np.argsort(codes, kind="stable")
+    found, begins = np.unique(codes[order], return_index=True)
+    yield from zip(found.tolist(), np.split(order, begins[1:]), strict=True)
 
 
 def _digest(protocol: ReleasedProtocol) -> bytes:
@@ -188,15 +203,6 @@ def _digest(protocol: ReleasedProtocol) -> bytes:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 
-def _by_input(
-    batch: pa.RecordBatch, places: dict[tuple[str, ...], int], outside: int
-) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    texts = [column.cast(pa.string()).to_pylist() for column in batch.columns]
-    codes = np.array([places.get(row, outside) for row in zip(*texts, strict=True)], dtype=np.int64)
-    for x in sorted(Counter(codes.tolist())):
-        yield x, np.flatnonzero(codes == x)
-
-
 def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
     """How many people of the last version have another answer than their key, their history and the secret give them.
 
@@ -218,16 +224,19 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
     decisions = _decisions(entry, tree)
     blocks = np.array([decisions[node] for node in chapter.parents], dtype="V16").view("<u8").reshape(-1, 2)
     channel = np.array([chapter.followed[node] for node in before.tolist()], dtype=np.int64)
-    limits = _Limits(chapter)
+    answers: dict[int, _Answers] = {}
     wrong = 0
     with pq.ParquetFile(entry.rows) as file:
         for batch in file.iter_batches(columns=["high", "low", "cell", "node"]):
             high, low, cell, node = (column.to_numpy() for column in batch.columns)
             place = node - chapter.first
             words = words_of(key, ("decision", "answer"), np.stack([high, low], axis=1), blocks[place])
-            wrong += int(
-                np.count_nonzero(~limits.met(words >> np.uint64(1), channel[place], cell % chapter.a, output[place]))
-            )
+            codes = channel[place] * chapter.a + cell % chapter.a
+            for code, here in _grouped(codes):
+                if code not in answers:
+                    channels, x = chapter.channels[code // chapter.a], code % chapter.a
+                    answers[code] = _Answers((y, dict(row)[x]) for y, row in enumerate(channels) if x in dict(row))
+                wrong += int(np.count_nonzero(answers[code].of(words[here]) != output[place[here]]))
     return wrong
 
 
@@ -274,37 +283,6 @@ def channel_digest(rows: Rows, entry: Entry) -> bytes:
     return blake2b(
         len(text).to_bytes(8, "little") + text + content, digest_size=16, person=b"funnel channel 1"
     ).digest()
-
-
-class _Limits:
-    """Which words give an output: those from the sum of the weights before it to that with its own."""
-
-    def __init__(self, chapter: Chapter) -> None:
-        self._chapter = chapter
-        self._columns: dict[tuple[int, int], list[int]] = {}
-
-    def met(
-        self,
-        words: Words,
-        channels: npt.NDArray[np.int64],
-        inputs: npt.NDArray[np.int64],
-        outputs: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.bool_]:
-        """Whether each of these words, of 63 bits, gives its output."""
-        a, b = self._chapter.a, self._chapter.b
-        codes, places = np.unique((channels * a + inputs) * b + outputs, return_inverse=True)
-        sums = [self._sums(code // b // a, code // b % a) for code in codes.tolist()]
-        least = np.array([of[code % b] for of, code in zip(sums, codes.tolist(), strict=True)], dtype=np.uint64)
-        above = np.array([of[code % b + 1] for of, code in zip(sums, codes.tolist(), strict=True)], dtype=np.uint64)
-        return np.asarray((least[places] <= words) & (words < above[places]))
-
-    def _sums(self, channel: int, x: int) -> list[int]:
-        if (channel, x) not in self._columns:
-            sums = [0]
-            for row in self._chapter.channels[channel]:
-                sums.append(sums[-1] + dict(row).get(x, 0))
-            self._columns[channel, x] = sums
-        return self._columns[channel, x]
 
 
 def misplaced_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> int:

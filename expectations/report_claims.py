@@ -32,7 +32,9 @@ def report_claims(finished: Finished) -> list[Claim]:
     numbers, protocol, public = read_json(finished.folder.numbers), finished.protocol, finished.frequencies
     laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
     checks = [(one.check_name, str(one.description)) for one in finished.declared()]
-    before = None if finished.taken_over else [read_json(one) for one in finished.reports_before]
+    before = (
+        None if finished.taken_over else [read_json(one.numbers) for one in finished.earlier if one.numbers.is_file()]
+    )
     figures, compared = numbers["figures"], public is None and finished.versions is None
     drawn = finished.draws_before
     told = [(one["name"], one["description"]) for one in numbers["judged"]]

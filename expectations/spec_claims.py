@@ -5,18 +5,15 @@ That all else in the data package follows from the files beside it is a check of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
-
-from scipy.special import chdtri
 
 from funnel.audit.context import NEEDED
 from funnel.audit.documentation import previous_version
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import list_folder, read_json
-from funnel.audit.package import TABLES
+from funnel.audit.package import TABLES, rounded_radius
 from funnel.errors import SpecError
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
@@ -24,8 +21,9 @@ from funnel.pipeline.expectations.frequency_claims import expected_rules
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
 from funnel.recount.bins import counted_numbers, declared_cuts, hierarchy_complaints, is_found
-from funnel.recount.drawn_numbers import PlainNumbers, field_again
-from funnel.recount.plain_distributions import NOISE, Distributions, Symbol
+from funnel.recount.classes import values_of
+from funnel.recount.drawn_numbers import PlainNumbers, declared_numbers, field_again, plain_intervals
+from funnel.recount.plain_distributions import Distributions, Symbol
 from funnel.recount.promise import read_promise
 from funnel.recount.published import count_published, in_csv
 from funnel.release.documents import JointDocument
@@ -173,7 +171,7 @@ def package_claims(finished: FinishedFolder) -> list[Claim]:
     content, laws, said = read_json(finished.folder.package), finished.laws, finished.spec_text
     previous = previous_version(finished.folder, content, [finished.folder.catalogue.name])
     privacy = content["funnel:privacy"]
-    confidence, n = privacy["confidence"], laws.recount.rows
+    confidence = privacy["confidence"]
     return [
         same("version", content.get("version"), finished.version),
         same("previous version", previous, finished.previous),
@@ -196,7 +194,7 @@ def package_claims(finished: FinishedFolder) -> list[Claim]:
             "confidence",
             [
                 same("alpha", confidence["alpha"], said.alpha),
-                radius_claim("radius", confidence["radius"], laws.recount.cells, n, said.alpha),
+                same("radius", confidence["radius"], rounded_radius(laws.recount.cells, laws.recount.rows, said.alpha)),
             ],
         ),
     ]
@@ -204,7 +202,9 @@ def package_claims(finished: FinishedFolder) -> list[Claim]:
 
 def _columns(content: Mapping[str, Any], said: SpecText, finished: FinishedFolder) -> Iterator[Claim]:
     """What is told of the numbers of columns, and of the values of those that the protocol is not about."""
-    intervals, drawn, values = finished.intervals, finished.declared_numbers, finished.values
+    intervals = {column: plain_intervals(finished.settled, column) for column in said.section("numbers")}
+    drawn, classes = declared_numbers(finished.settled, finished.laws.released, said.drawn), finished.classes
+    values = {} if classes is None else values_of(finished.whole_counts, classes.columns, finished.public_values)
     for resource in content["resources"]:
         path, fields = resource["path"], resource["schema"]["fields"]
         for column, field in zip(said.released, fields, strict=False):
@@ -235,14 +235,6 @@ def drawn_fields(path: str, drawn: Sequence[PlainNumbers], said: SpecText) -> li
         return []
     written = in_csv if path.endswith(".csv") else str
     return [field_again(one, said.section("numbers")[one.column].get("unit"), written) for one in drawn]
-
-
-def radius_claim(name: str, stated: object, cells: int, n: int, alpha: float) -> Claim:
-    """That a radius is the quantile of the χ² law over n, to two or three digits."""
-    exact = float(chdtri(cells - 1, alpha)) / n if cells > 1 else 0.0
-    told = [float(f"{exact:.{digits - 1}e}") for digits in (2, 3)]
-    fine = isinstance(stated, (int, float)) and any(math.isclose(stated, one, rel_tol=NOISE) for one in told)
-    return claim(name, fine, f"is {stated!r}, which is not what follows from {cells:,} cells")
 
 
 def declared_files(finished: FinishedFolder) -> frozenset[str]:

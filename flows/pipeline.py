@@ -43,7 +43,7 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
 from funnel.progress import WARNING
 from funnel.protocol import Protocol
-from funnel.recount.memory import results_remembered
+from funnel.recount.run_results import results_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of

@@ -363,9 +363,8 @@ def audit_command(
     some could not be made, such as all that needs internal evidence on a public copy, unless --public leaves that out;
     4 if a public document cannot be read. Without --public-key the signature proves only that nothing was changed.
     """
-    from funnel.audit.address import recheck_address
     from funnel.audit.check import error_of
-    from funnel.audit.recheck import Told
+    from funnel.audit.recheck import Told, recheck_address
     from funnel.release.signature import parse_public_key
     from funnel.rendering import figures_again, page_renderer
 

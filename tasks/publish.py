@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from funnel.audit.context import Coming, Told
 from funnel.audit.recheck import require_audited
-from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell

@@ -13,12 +13,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from funnel.errors import DataError
+from funnel.recount.channel import SparseRow, entries_of
 from funnel.recount.classes import PlainClasses
 from funnel.recount.levels import PlainLevel
 from funnel.recount.promise import Promise
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
-from funnel.recount.sparse_row import SparseRow, entries_of
 
 Record = tuple[str, ...]
 

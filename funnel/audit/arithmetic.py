@@ -7,10 +7,13 @@ limits; a figure outside of them was not computed from this release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from funnel.audit.check import Found, check
 from funnel.errors import FunnelError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
 
 Limits = tuple[float, float]
+Floats = npt.NDArray[np.float64]
 Numbers = Sequence[float | None]
 WHOLE = 2**63
 # Of probabilities of outputs, which have four digits after the point.
@@ -84,6 +88,23 @@ class ShareLimits:
             part = min(left, high - low)
             total, left = total + q * part, left - part
         return total
+
+
+def mean_between(low: Floats, high: Floats, values: Floats) -> Interval:
+    """What a mean of values (k,) may be, by limits of their shares (k,).
+
+    Notes
+    -----
+    The least mean has the largest shares of the smallest numbers and the least shares of all others.
+    """
+    ends = []
+    for sign in (1.0, -1.0):
+        order = np.argsort(sign * values, kind="stable")
+        least, more, of_order = low[order], (high - low)[order], values[order]
+        mass, total = least.sum() + more.cumsum(), least @ of_order + (more * of_order).cumsum()
+        means = total[mass > 0] / mass[mass > 0]
+        ends.append(sign * float((sign * means).min(initial=np.inf)) if means.size else 0.0)
+    return Interval(*ends)
 
 
 def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
@@ -210,33 +231,6 @@ def grid_of(document: ProtocolDocument) -> int:
     return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
-# The finest and the coarsest grid that weights are rounded to (they are on a coarser one by chance), and the share of
-# the law of the output that may be mixed in.
-_FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
-
-
-def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
-    """What is wrong with how far probabilities are said to be off, as far as public files tell it."""
-    if document.rounded is None:
-        return
-    grid, off = min(grid_of(document), _COARSEST_GRID), Fraction(document.rounded) * WHOLE
-    if people != "same":
-        yield "its probabilities are said to be off, and nothing follows its people through versions or rows"
-    if off and (grid < _FINEST_GRID or off % grid):
-        yield "its probabilities are said to be off by what is no whole number of steps of their grid"
-
-
-def is_usual(document: ProtocolDocument) -> bool:
-    """Whether probabilities are said to be off by no more than rounding to their grid makes them, as a rule.
-
-    The largest of a column has what all others leave. Where no usual rounding keeps the bound they may be further off,
-    and public files do not tell whether they are.
-    """
-    grid = min(grid_of(document), _COARSEST_GRID)
-    most = (len(document.entries) + 1) * grid / WHOLE + _MIXED_IN
-    return (document.rounded or 0.0) <= most
-
-
 @check("utility", "table counted")
 def check_utility(known: AuditContext) -> Found:
     """Entropy and mutual information follow from the weights and the public shares."""
@@ -349,7 +343,9 @@ def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits]
         return 0.0, 1.0
     # From near the mean, what is not known of the law of numbers hardly matters.
     centre = sum(n * (low + high) for n, (low, high) in known) / whole
-    mean = _mean([(n - centre, p) for n, p in known])
+    shares = np.array([p for _, p in known])
+    between = mean_between(shares[:, 0], shares[:, 1], np.array([n - centre for n, _ in known]))
+    mean = between.low, between.high
     gaps: list[Limits] = [mean if n is None else (n - centre, n - centre) for n in numbers]
     first = _sum(_times(p, gap) for p, gap in zip(prior, gaps, strict=True))
     second = _sum(_times(p, _square(gap)) for p, gap in zip(prior, gaps, strict=True))
@@ -364,19 +360,6 @@ def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits]
         high += min(told[1] / mass[0], mass[1] * furthest) if mass[0] else mass[1] * furthest
     least = max(0.0, low - off[1]) / total[1] if total[1] else 0.0
     return min(1.0, least), min(1.0, max(0.0, high - off[0]) / total[0]) if total[0] else 1.0
-
-
-def _mean(known: Sequence[tuple[float, Limits]]) -> Limits:
-    """Of Σ n p / Σ p for any p within limits: what is above a place gets most, the rest least."""
-    ends = []
-    for sign in (1.0, -1.0):
-        best = -float("inf")
-        for place in sorted({sign * n for n, _ in known}):
-            chosen = [(sign * n, high if sign * n >= place else low) for n, (low, high) in known]
-            if mass := sum(p for _, p in chosen):
-                best = max(best, sum(n * p for n, p in chosen) / mass)
-        ends.append(sign * best)
-    return ends[1], ends[0]
 
 
 def _sum(parts: Iterable[Limits]) -> Limits:

@@ -7,21 +7,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from funnel.audit.check import Result
+from funnel.audit.check import Found, Result, check
 from funnel.audit.documentation import HANDOUTS
-from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import Table, check_table
 from funnel.audit.evidence import Evidence, counted_of, read_evidence
-from funnel.audit.files import Listing, file_facts, list_folder, read_document, read_json
+from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, read_document, read_json
 from funnel.audit.histories import find_register
 from funnel.audit.package import TABLES, Facts
+from funnel.audit.page import Compare, Render
 from funnel.audit.protected import read_frequencies
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.audit.signing import read_index
-from funnel.audit.told import Coming, Told
 from funnel.errors import DataError, SpecError
 from funnel.recount.balance import is_invariant
 from funnel.recount.count_box import CountBox
+from funnel.recount.drawn_numbers import sources_of
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel
 from funnel.recount.released import ReleasedProtocol
@@ -38,6 +39,81 @@ T = TypeVar("T")
 _PAGES = ("report.html", "annex.html")
 NEEDED = ("datapackage.json", "protocol.json", *_PAGES, "report.json", "data/records.parquet", *HANDOUTS)
 _POSSIBLE = {*NEEDED, *TABLES, SIGNATURE_FILE, "data/records.csv", "protocol.csv", "estimator.csv"}
+
+
+@dataclass(frozen=True)
+class Coming:
+    """What is known of a version that is not in its place yet, so that it is audited as the one that it will be.
+
+    Attributes
+    ----------
+    place : Path
+        The folder that it will be.
+    workspace : Path
+    record : Record or None
+        That the workspace is going to keep of it; None as long as the version is not judged, so that there is none.
+    entry : Path or None
+        Its entry in the register of its people, prepared and not settled; None where it makes none.
+    taken_over : bool
+        Whether its rows are those of an earlier version, to the byte.
+    held : bool
+        Whether it is held for approval: it is signed, and enters the register, once it is approved.
+    """
+
+    place: Path
+    workspace: Path
+    record: Record | None
+    entry: Path | None = None
+    taken_over: bool = False
+    held: bool = False
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has its signature by now."""
+        return self.record is not None and not self.held
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known beside the folder.
+
+    Attributes
+    ----------
+    key : str or None
+        The publisher's public key (hex), from elsewhere than the release.
+    public : bool
+        Whether only what the public files tell is asked for.
+    fetched : bool
+        Whether the folder is a copy of public files from a URL.
+    unlisted : tuple of str
+        Files at that URL that no document of the release lists.
+    render : callable or None
+        Makes the report again from its numbers.
+    figures : callable or None
+        Makes the figures of the report again from public counts and protocol.
+    register : Path or None
+        The folder of the register of the people, where it is not in a workspace near the release.
+    coming : Coming or None
+        Where the version is about to be published.
+    asked : str or None
+        The last part of the address that the release was asked for by; None where that is its folder.
+    by_latest : bool
+        Whether the link or the object ``latest`` of a series led to it.
+    index : bytes or None
+        The series index, where it is not beside the folder.
+    """
+
+    key: str | None = None
+    public: bool = False
+    fetched: bool = False
+    unlisted: tuple[str, ...] = ()
+    render: Render | None = None
+    figures: Compare | None = None
+    register: Path | None = None
+    coming: Coming | None = None
+    asked: str | None = None
+    by_latest: bool = False
+    index: bytes | None = None
 
 
 class Missing(DataError):
@@ -75,6 +151,12 @@ class AuditContext:
         if not isinstance(content, dict):
             raise DataError(f"{self.folder.package} is not a Data Package; the release is damaged")
         return content
+
+    @property
+    def privacy(self) -> dict[str, Any]:
+        """Its block on privacy; empty where there is none."""
+        found = self.package.get("funnel:privacy")
+        return found if isinstance(found, dict) else {}
 
     @property
     def name(self) -> str:
@@ -168,7 +250,8 @@ class AuditContext:
     @cached_property
     def drawn_numbers(self) -> list[Result]:
         """What is found of numbers drawn within intervals, and of how their table is written."""
-        return check_drawn_numbers(self.folder, behind_texts(self.document), self.package)
+        behind = {column: sources_of(self.released, column) for column in self.released.output_columns}
+        return check_drawn_numbers(self.folder, behind, self.package)
 
     @cached_property
     def public(self) -> PublicFrequencies | None:
@@ -248,7 +331,6 @@ class AuditContext:
         evidence = self.read_evidence[1] if self.is_there and not told.public else None
         table, invariant = self.read_table[2], is_invariant(self.document.content())
         followed = evidence is not None and evidence.is_followed
-        privacy = self.package.get("funnel:privacy")
         words = {
             "public": True,
             "signature": coming is None or coming.is_signed,
@@ -262,7 +344,7 @@ class AuditContext:
             "invariant": invariant,
             "noise": self.public is not None,
             "exact": self.public is None,
-            "shuffled": isinstance(privacy, dict) and privacy.get("rowOrder") == "random",
+            "shuffled": self.privacy.get("rowOrder") == "random",
             "asked": not told.public,
             "folder": self.is_there,
             "internal": evidence is not None,
@@ -277,3 +359,27 @@ def _known(part: T | None) -> T:
     if part is None:
         raise Missing("a part of the release that a check needs is not there")
     return part
+
+
+@check("files", "public")
+def check_listing(known: AuditContext) -> Found:
+    """All files of a release are there, and no others."""
+    listing, told = known.listing, known.told
+    public = set(listing.files)
+    yield from (f"{path} is missing" for path in known.needed if path not in public)
+    yield from (f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange)
+    yield from (
+        f"{path} is no file of a release" for path in (*sorted(public - known.possible), *sorted(told.unlisted))
+    )
+    return f"{len(public)} public files, and nothing else"
+
+
+@check("documents", "public")
+def check_documents(known: AuditContext) -> Found:
+    """Every JSON document is byte for byte as funnel writes it, without further content."""
+    for name in known.listing.files:
+        if name in known.possible and name.endswith(".json"):
+            path = known.folder.root / name
+            if (difference := canonical_difference(read_document(path), path)) is not None:
+                yield difference
+    return "to the byte what funnel writes"

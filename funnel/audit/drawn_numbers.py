@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, repeat
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.audit.check import Result, State, check, judged
-from funnel.audit.encoding import WRITTEN, Compared, encoding_check
+from funnel.audit.encoding import UNREADABLE, WRITTEN, Compared, encoding_check, regrouped, unreadable
 from funnel.audit.files import opened
-from funnel.audit.package import TABLES
+from funnel.audit.package import TABLES, fields_of
 from funnel.audit.pages import Layout, walk_pages
 from funnel.errors import DataError
 from funnel.recount.drawn_numbers import CHUNK, PlainNumbers, csv_cells_again, parsed_numbers, seed_again
-from funnel.recount.published import in_csv
-from funnel.release.documents import ProtocolDocument
+from funnel.recount.published import csv_line, in_csv
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
 
@@ -39,7 +38,7 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
     ----------
     folder : ReleaseFolder
     behind : mapping of column to mapping of text to values
-        As the protocol has it: `behind_texts`.
+        As the protocol has it: `sources_of` every column.
     package : JSON object
 
     Notes
@@ -52,10 +51,8 @@ def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str
         if wrong:
             return [judged("drawn numbers", wrong, "")]
         layout, difference, differs = _difference(folder, [*behind], told)
-    except DataError as error:
-        return [Result("drawn numbers", State.FAILED, str(error))]
-    except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
-        return [Result("drawn numbers", State.FAILED, f"their table cannot be read ({type(error).__name__})")]
+    except UNREADABLE as error:
+        return [Result("drawn numbers", State.FAILED, unreadable(error))]
     columns = ", ".join(one.name for one in told)
     if difference is not None:
         return [judged("drawn numbers", [difference], "")]
@@ -75,23 +72,8 @@ def check_numbers_table(known: AuditContext) -> Result | None:
     return next(iter(known.drawn_numbers[1:]), None)
 
 
-def behind_texts(document: ProtocolDocument) -> Behind:
-    """Of every text that may be published of a column the true values that a record which draws it can have."""
-    found: dict[str, dict[str, set[str]]] = {}
-    for place, column in enumerate(document.outputs.columns):
-        read, of_column = document.inputs.columns.index(column), found.setdefault(column, {})
-        for symbol, row in zip(document.outputs.symbols, document.entries, strict=True):
-            values = of_column.setdefault(symbol[place], set())
-            values.update(document.inputs.symbols[x][read] for x, _ in row)
-    return found
-
-
 def _declared(package: dict[str, Any], behind: Behind) -> list[PlainNumbers]:
-    try:
-        (resource,) = (one for one in package["resources"] if one["path"] == TABLES[0])
-        fields = resource["schema"]["fields"][len(behind) :]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError("the data package does not describe the table of numbers") from error
+    fields = fields_of(package, TABLES[0])[len(behind) :]
     if not fields:
         raise DataError("the data package tells of no column of numbers")
     return [_declared_of(field, behind) for field in fields]
@@ -108,7 +90,7 @@ def _declared_of(field: Any, behind: Behind) -> PlainNumbers:
 
 def _unlike_bins(package: dict[str, Any], told: PlainNumbers, behind: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Where what texts stand for is not made of the bins that the data package tells, and of all that are behind it."""
-    (fields,) = (one["schema"]["fields"] for one in package["resources"] if one["path"] == TABLES[0])
+    fields = fields_of(package, TABLES[0])
     bins = next((field.get("funnel:numbers") for field in fields if field.get("name") == told.column), None) or {}
     of_bin = {text: [list(map(float, ends))] for text, ends in bins.get("intervals", {}).items()}
     known = [ends for (ends,) in of_bin.values()]
@@ -145,11 +127,11 @@ def _difference(
         schema = pa.schema([*table.schema_arrow, *fields])
         if not numbers.schema_arrow.equals(schema):
             return layout, "the table of numbers has other columns, or types, than the data package tells", None
-        theirs = _chunks(numbers)
-        if copy is not None and not _reads(copy, _line([in_csv(name) for name in names])):
+        theirs = regrouped(numbers, repeat(CHUNK))
+        if copy is not None and not _reads(copy, csv_line(map(in_csv, names))):
             return layout, "the header of the csv is not that of the table", None
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
-            for chunk, ours in enumerate(_chunks(table)):
+            for chunk, ours in enumerate(regrouped(table, repeat(CHUNK))):
                 steps = [
                     one.steps(_positions(ours[one.column], one), seed, chunk)
                     for one, seed in zip(told, seeds, strict=True)
@@ -179,13 +161,7 @@ def _made(
 def _lines(records: pa.Table, told: Sequence[PlainNumbers], steps: Sequence[Sequence[int | None]]) -> Iterator[bytes]:
     rows = zip(*(column.to_pylist() for column in records.columns), strict=True)
     for texts, of_row in zip(rows, zip(*steps, strict=True), strict=True):
-        yield _line(csv_cells_again(texts, of_row, told))
-
-
-def _line(cells: Sequence[str]) -> bytes:
-    """A line of the csv: a cell that is empty is one without a value, since no text is."""
-    quoted = (cell.replace('"', '""') for cell in cells)
-    return (",".join(f'"{cell}"' if cell else "" for cell in quoted) + "\n").encode()
+        yield csv_line(csv_cells_again(texts, of_row, told))
 
 
 def _reads(file: IO[bytes], line: bytes) -> bool:
@@ -210,15 +186,3 @@ def _positions(column: pa.Array | pa.ChunkedArray, told: PlainNumbers) -> list[i
         return [place[text] for text in column.to_pylist()]
     except KeyError:
         raise DataError("a record has a text of which the data package tells no numbers") from None
-
-
-def _chunks(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The rows of a file, as many at a time as words are made for."""
-    held: pa.Table | None = None
-    for batch in file.iter_batches(CHUNK):
-        held = pa.concat_tables([*([held] if held is not None else []), pa.Table.from_batches([batch])])
-        while held.num_rows >= CHUNK:
-            yield held.slice(0, CHUNK)
-            held = held.slice(CHUNK)
-    if held is not None and held.num_rows:
-        yield held

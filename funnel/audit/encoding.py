@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Result, State, check, judged, unchecked
+from funnel.audit.check import Found, Result, State, check, unchecked
 from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.errors import DataError
-from funnel.recount.published import in_csv
+from funnel.recount.published import csv_line, in_csv
 from funnel.tables import open_paged
 
 if TYPE_CHECKING:
@@ -124,11 +124,17 @@ def _read_table(path: Path, names: tuple[str, ...], categories: list[list[str]])
             sink = Compared(again)
             counted, repeats = _read(file, sink, layout, names, categories)
             return _ReadTable(counted, repeats, sink.difference(), layout)
-    except DataError as error:
-        why = str(error)
-    except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
-        why = f"it cannot be read ({type(error).__name__})"
-    return f"{path.name}: {why}"
+    except UNREADABLE as error:
+        return f"{path.name}: {unreadable(error)}"
+
+
+UNREADABLE = (DataError, OSError, pa.ArrowException, MemoryError, ValueError)
+"""What reading a table that somebody made may raise."""
+
+
+def unreadable(error: Exception) -> str:
+    """Why a table cannot be read."""
+    return str(error) if isinstance(error, DataError) else f"it cannot be read ({type(error).__name__})"
 
 
 def _read(
@@ -149,7 +155,9 @@ def _read(
         repeats, last = 0, np.full((len(names), 1), -1)
         # Ended also where reading fails, while what it is compared with is still open.
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **WRITTEN) as writer:
-            for codes in _groups(_codes(table, categories), layout.groups):
+            sets = [pa.array(values, pa.string()) for values in categories]
+            for piece in regrouped(table, layout.groups):
+                codes = _codes(piece, sets)
                 rows = np.concatenate([last, np.stack(codes)], axis=1)
                 repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
                 found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
@@ -185,34 +193,28 @@ def _index_type(count: int) -> pa.DataType:
     return next(t for t, limit in ((pa.int8(), 128), (pa.int16(), 32768), (pa.int32(), 1 << 31)) if count <= limit)
 
 
-def _codes(table: pq.ParquetFile, categories: list[list[str]]) -> Iterator[list[npt.NDArray[np.int64]]]:
-    """Positions of the values of every column, batch by batch; -1 for what is no category."""
-    sets = [pa.array(values, pa.string()) for values in categories]
-    for batch in table.iter_batches(batch_size=_READ_ROWS):
-        yield [
-            pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=values), -1)
-            .to_numpy(zero_copy_only=False)
-            .astype(np.int64)
-            for column, values in zip(batch.columns, sets, strict=True)
-        ]
+def _codes(piece: pa.Table, sets: Sequence[pa.Array]) -> list[npt.NDArray[np.int64]]:
+    """Positions of the values of every column; -1 for what is no category."""
+    return [
+        pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=values), -1).to_numpy().astype(np.int64)
+        for column, values in zip(piece.columns, sets, strict=True)
+    ]
 
 
-def _groups(
-    batches: Iterator[list[npt.NDArray[np.int64]]], sizes: Sequence[int]
-) -> Iterator[list[npt.NDArray[np.int64]]]:
-    """The same rows in pieces of these sizes, and what is left."""
-    held: list[list[npt.NDArray[np.int64]]] = []
+def regrouped(file: pq.ParquetFile, sizes: Iterable[int]) -> Iterator[pa.Table]:
+    """The rows of a file in pieces of these sizes, and what is left."""
+    held: list[pa.Table] = []
     rows, wanted = 0, iter(sizes)
     size = next(wanted, 0)
-    for batch in batches:
-        held.append(batch)
-        rows += len(batch[0])
+    for batch in file.iter_batches(_READ_ROWS):
+        held.append(pa.Table.from_batches([batch]))
+        rows += batch.num_rows
         while size and rows >= size:
-            whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-            yield [column[:size] for column in whole]
-            held, rows, size = [[column[size:] for column in whole]], rows - size, next(wanted, 0)
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, size)
+            held, rows, size = [whole.slice(size)], rows - size, next(wanted, 0)
     if rows:
-        yield [np.concatenate(parts) for parts in zip(*held, strict=True)]
+        yield pa.concat_tables(held)
 
 
 def _are_as_written(sizes: Sequence[int]) -> bool:
@@ -273,32 +275,21 @@ def check_parquet(known: AuditContext) -> Result:
 
 
 @check("csv", "csv")
-def check_copy(known: AuditContext) -> Result:
+def check_copy(known: AuditContext) -> Found:
     """The csv holds the rows of the parquet file, in their order, and nothing else."""
     if "table" not in known.has:
-        return judged("csv", ["the parquet file that it has to say the same as cannot be read"], "")
-    return check_csv(known.folder.data, known.folder.csv)
-
-
-def check_csv(table: Path, copy: Path) -> Result:
-    """Whether the csv is, byte for byte, what funnel writes for the rows of the parquet file.
-
-    Parameters
-    ----------
-    table, copy : Path
-    """
+        yield "the parquet file that it has to say the same as cannot be read"
+        return ""
     try:
-        differs = _csv_difference(table, copy)
-    except DataError as error:
-        differs = str(error)
-    except (OSError, pa.ArrowException, ValueError) as error:
-        differs = f"it cannot be read ({type(error).__name__})"
-    return judged(
-        "csv", [] if differs is None else [differs], "to the byte the rows of the parquet file, in their order"
-    )
+        if (differs := csv_difference(known.folder.data, known.folder.csv)) is not None:
+            yield differs
+    except UNREADABLE as error:
+        yield unreadable(error)
+    return "to the byte the rows of the parquet file, in their order"
 
 
-def _csv_difference(table: Path, copy: Path) -> str | None:
+def csv_difference(table: Path, copy: Path) -> str | None:
+    """Where a csv is not, byte for byte, what funnel writes for the rows of a parquet file; None if it is."""
     with opened(table) as source, opened(copy) as file, open_paged(source) as parquet:
         for number, line in enumerate(_lines(parquet)):
             if file.read(len(line)) != line:
@@ -316,6 +307,5 @@ def _lines(table: pq.ParquetFile) -> Iterator[bytes]:
     )
     for row in chain([tuple(table.schema_arrow.names)], rows):
         if row not in known:
-            cells = (in_csv(str(cell)).replace('"', '""') for cell in row)
-            known[row] = (",".join(f'"{cell}"' for cell in cells) + "\n").encode()
+            known[row] = csv_line(in_csv(str(cell)) for cell in row)
         yield known[row]

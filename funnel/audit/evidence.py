@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +19,7 @@ from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import IntArray, Joint
-from funnel.recount.levels import PlainLevel
+from funnel.recount.found_histories import is_level
 from funnel.recount.plain_distributions import Distributions, figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
@@ -39,23 +39,8 @@ T = TypeVar("T", bound=Document)
 
 # Before a publication this is the gate's test of the draws, with its share of the false alarms.
 SIGNIFICANCE = SHARES["draws"]
-_FILES = frozenset(
-    {
-        "spec.toml",
-        "hierarchies.json",
-        "joint.json",
-        "parts.json",
-        "first-rows.json",
-        "draws.json",
-        "words.json",
-        "drawing.json",
-        "findings.json",
-        "verdict.json",
-        "report.html",
-        "report.json",
-        "release.json",
-    }
-)
+_NAMES = "spec.toml hierarchies first-rows joint parts draws words drawing findings verdict report.html report release"
+_FILES = frozenset(name if "." in name else f"{name}.json" for name in _NAMES.split())
 # Of figures that several sums in floating point lead to.
 _RELATIVE = 1e-9
 
@@ -230,19 +215,13 @@ def check_findings(known: AuditContext) -> Found:
     forgotten = 0 if found.history is None else found.history.forgotten
     if (found.rows, found.outside + forgotten) != (evidence.pairs.n, evidence.pairs.outside):
         yield "their number of records is not that of the draw"
-    if not _is_level(found.level, level):
+    if not is_level(found.level, level.nats, close=_RELATIVE):
         yield "their level is not the one that is found now"
     # Where a release is made that level is bounded from above; here it is exact.
-    if (found.proven_level is not None) if proven is None else not _is_level(found.proven_level, proven, 0.01):
+    told = found.proven_level
+    if told is not None if proven is None else not is_level(told, proven.nats, proven.nats * 1.01, _RELATIVE):
         yield "their level over all counts that the noise leaves possible is not the one that is found now"
     return "what was found then is found again"
-
-
-def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE) -> bool:
-    if stated is None:
-        # JSON has no infinity; whoever knows the exact counts may have more to learn than whoever does not.
-        return math.isinf(level.nats)
-    return level.nats * (1 - _RELATIVE) - _RELATIVE <= stated <= level.nats * (1 + above) + _RELATIVE
 
 
 @check("verdict", "internal record")
@@ -289,19 +268,13 @@ def check_drawing(known: AuditContext) -> Found:
         yield "it is not the one that the record names"
     if drawing.outputs != document.outputs:
         yield "it has other outputs than the published protocol"
-    place = {symbol: x for x, symbol in enumerate(evidence.joint.inputs.symbols)}
-    found = np.zeros_like(evidence.joint.counts)
-    secrets = {symbol: s for s, symbol in enumerate(evidence.joint.secret.symbols)}
+    found, joint = Counter[tuple[tuple[str, ...], tuple[str, ...]]](), evidence.joint
+    for secret, counts in zip(drawing.secret.symbols, drawing.counts, strict=True):
+        for symbol, count in zip(drawing.drawers.symbols, counts, strict=True):
+            found[secret, symbol[1:]] += count
     # Combinations that nobody has are in the joint law where noise hides that, and draw nothing.
-    if not {symbol[1:] for symbol in drawing.drawers.symbols} <= set(place) or not secrets.keys() >= set(
-        drawing.secret.symbols
-    ):
-        yield "its records have other values than the joint law"
-        return ""
-    rows = [secrets[symbol] for symbol in drawing.secret.symbols]
-    for symbol, counts in zip(drawing.drawers.symbols, zip(*drawing.counts, strict=True), strict=True):
-        found[rows, place[symbol[1:]]] += np.array(counts)
-    if not np.array_equal(found, evidence.joint.counts):
+    cells = {(s, x) for s in joint.secret.symbols for x in joint.inputs.symbols}
+    if not found.keys() <= cells or +found != Counter(counts_of(joint)):
         yield "its records are not those of the joint law"
     drawn = dict(zip(drawing.drawers.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
     expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]

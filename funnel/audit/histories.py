@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import Evidence
 from funnel.audit.files import read_json
-from funnel.audit.told import Told
 from funnel.errors import PipelineError
-from funnel.recount.found_histories import RegisterHistories, VersionHistories, stated_complaints
+from funnel.recount.found_histories import RegisterHistories, VersionHistories, entry_complaints, stated_complaints
 from funnel.recount.histories import recount_histories
-from funnel.recount.movers import observer_complaints, secret_complaints
 from funnel.recount.promise import read_promise
-from funnel.recount.released import ReleasedProtocol
-from funnel.recount.rounded import channel_complaints, open_complaints
+from funnel.recount.rounded import channel_complaints
 from funnel.recount.spent import spent_complaints
 from funnel.release.record import History, Record
 
 if TYPE_CHECKING:
-    from funnel.audit.context import AuditContext
+    from funnel.audit.context import AuditContext, Told
 
 
 def find_register(record: Record, workspace: Path | None, told: Told) -> Path | None:
@@ -92,19 +89,13 @@ def _complaints(found: RegisterHistories, history: History, known: AuditContext)
         return
     if entry.digest != history.entry:
         yield "its entry in the register is not the one that it was published with"
-    if this.promise != read_promise(document.guarantee.declared):
-        yield "its entry in the register is of another bound"
-    settings, robust = evidence.spec.history, evidence.spec.is_robust_over_versions
-    released = ReleasedProtocol.parse(document.to_bytes())
-    for said in channel_complaints(document.content(), released, entry, public):
+    for said in channel_complaints(document.content(), known.released, entry, public):
         yield f"the published channel {said}"
-    observers, secrets = (None, None) if settings is None else (settings.observers, settings.secrets)
-    for said in (
-        *open_complaints(entry, public, robust),
-        *observer_complaints(found.entries[: found.entries.index(entry) + 1], observers),
-        *secret_complaints(entry, secrets, robust),
-    ):
-        yield f"its entry {said}"
+    settings, promise = evidence.spec.history, read_promise(document.guarantee.declared)
+    asked = (None, None) if settings is None else (settings.observers, settings.secrets)
+    entries = found.entries[: found.entries.index(entry) + 1]
+    for said in entry_complaints(entries, promise, public, *asked, evidence.spec.is_robust_over_versions):
+        yield f"its entry in the register {said}"
     if evidence.record is None or this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)

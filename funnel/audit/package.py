@@ -250,8 +250,7 @@ def resource_of(
     """
     is_csv, of_numbers = path.endswith(".csv"), path in TABLES
     name += "-numbers" * of_numbers
-    said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
-    (digest, size), written = fact, _fields(said)
+    (digest, size), written = fact, fields_of(package, path)
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
     schema = _schema(texts, meaning, is_csv, written, values)
     if of_numbers:
@@ -278,14 +277,11 @@ def _of_numbers(
     return {**schema, "fields": [*schema["fields"], *fields], "missingValues": [""]}
 
 
-def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
+def fields_of(package: Mapping[str, Any], path: str) -> list[Any]:
+    """The fields of a table as the package has them; none where it does not describe it."""
     listed = package.get("resources")
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-
-
-def _fields(resource: dict[str, Any]) -> list[Any]:
-    """The fields of a table as the package has them."""
-    schema = resource.get("schema")
+    tables = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    schema = next((one.get("schema") for one in tables if one.get("path") == path), None)
     found = schema.get("fields") if isinstance(schema, dict) else None
     return found if isinstance(found, list) else []
 

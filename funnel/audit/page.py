@@ -12,8 +12,8 @@ from funnel.audit.arithmetic import guarantee_of, is_share_of, prior_limits, rea
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
-from funnel.audit.stated import guess_limits, stated_complaints
-from funnel.audit.untold import untold
+from funnel.audit.package import fields_of
+from funnel.audit.stated import guess_limits, stated_complaints, untold
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
@@ -136,7 +136,7 @@ def check_numbers(known: AuditContext) -> Found:
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
     told, utility = known.report, document.utility
     figures = told.figures
-    privacy = _object(package.get("funnel:privacy"))
+    privacy = known.privacy
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
     confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
     pairs = {
@@ -318,8 +318,8 @@ def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object,
     if told is None:
         return None, None
     try:
-        (table,) = (one for one in package["resources"] if one["path"] == "data/records.parquet")
-        fields = [(one["name"], one.get("funnel:numbers", {})) for one in table["schema"]["fields"]]
+        records = fields_of(package, "data/records.parquet")
+        fields = [(one["name"], one.get("funnel:numbers", {})) for one in records]
         weights = [name for name, numbers in fields if numbers.get("surveyWeight") is True]
     except (KeyError, TypeError, ValueError, AttributeError):
         return told.weight, None

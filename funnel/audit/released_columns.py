@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from funnel.alphabet import Alphabet
 from funnel.audit.check import Found, check
 from funnel.audit.files import read_document
+from funnel.audit.package import fields_of
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.classes import PlainClasses
@@ -110,13 +111,8 @@ def check_classes(known: AuditContext) -> Found:
 
 def _stated(package: Mapping[str, Any]) -> dict[str, list[str]]:
     """The categories of every column of the parquet file, as the package states them."""
-    for resource in package.get("resources", []):
-        if isinstance(resource, dict) and resource.get("path") == "data/records.parquet":
-            schema = resource.get("schema")
-            fields = schema.get("fields", []) if isinstance(schema, dict) else []
-            return {
-                str(one["name"]): [str(text) for text in one["categories"]]
-                for one in fields
-                if isinstance(one, dict) and isinstance(one.get("categories"), list) and "name" in one
-            }
-    return {}
+    return {
+        str(one["name"]): [str(text) for text in one["categories"]]
+        for one in fields_of(package, "data/records.parquet")
+        if isinstance(one, dict) and isinstance(one.get("categories"), list) and "name" in one
+    }

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.files import canonical_difference, read_document
-from funnel.audit.told import Told
 from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.series_index import SeriesIndex
 from funnel.release.signature import SignatureDocument
 
 if TYPE_CHECKING:
-    from funnel.audit.context import AuditContext
+    from funnel.audit.context import AuditContext, Told
 
 
 def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:

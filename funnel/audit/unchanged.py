@@ -6,18 +6,17 @@ from collections.abc import Generator, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, is_usual, prior_limits, share_step
+from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, prior_limits, share_step
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import counted_of
-from funnel.audit.frequencies import TOO_FAR_OFF
-from funnel.audit.unchanged_limits import RoundedShares, limit_complaints
+from funnel.audit.protected import TOO_FAR_OFF, is_usual
+from funnel.audit.unchanged_shares import UnchangedShares, unchanged_complaints
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.classes import moves_of, published_by_class
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.published import count_published
 from funnel.recount.source import Recount
-from funnel.recount.stated_unchanged import Rule, unchanged_complaints
-from funnel.recount.unchanged import PlainUnchanged
+from funnel.recount.unchanged import PlainUnchanged, Rule
 from funnel.release.documents import ProtocolDocument
 
 if TYPE_CHECKING:
@@ -43,7 +42,11 @@ def check_unchanged(known: AuditContext) -> Found:
     document, rows = known.document, known.public_rows
     stated = yield from _stated(known)
     if stated is not None:
-        yield from limit_complaints(stated, RoundedShares(document, rows), _rule(document, rows), _published(known))
+        if document.prior.symbols != document.inputs.symbols:
+            yield "the values that there are shares of are not those that the protocol reads"
+        else:
+            shares = UnchangedShares.rounded(document, rows)
+            yield from unchanged_complaints(stated, shares, _rule(document, rows), _published(known))
     return "shares unchanged follow from the protocol, as far as the public shares tell it"
 
 
@@ -78,7 +81,8 @@ def _counted(known: AuditContext, counted: Recount) -> Found:
     if stated is not None and not exact.records.keys() <= set(exact.symbols):
         yield "a value has a count, and the protocol does not read it"
     elif stated is not None:
-        yield from unchanged_complaints(stated, exact, _rule(document, counted.rows), _published(known))
+        shares = UnchangedShares.counted(exact)
+        yield from unchanged_complaints(stated, shares, _rule(document, counted.rows), _published(known))
     return "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
 
 

@@ -6,9 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from funnel.recount.balance import is_invariant
+from funnel.recount.channel import weights_of
 
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
@@ -227,11 +230,10 @@ def _pairs(protocol: Json, symbols: list[Symbol], share: Mapping[Symbol, float])
                 yield {symbols[int(x)]: one["probability"] * p / total for x, p in one["inputs"].items()}
         return
     inputs, denominator = [tuple(symbol) for symbol in protocol["inputs"]["symbols"]], int(protocol["denominator"])
-    for row in protocol["weights"]:
-        weights = row.items() if isinstance(row, dict) else enumerate(row)
-        found = {inputs[int(x)]: int(weight) / denominator * share[inputs[int(x)]] for x, weight in weights}
-        if any(found.values()):
-            yield {x: p for x, p in found.items() if p > 0}
+    for _, row in groupby(weights_of(protocol), key=itemgetter(0)):
+        found = {inputs[x]: weight / denominator * share[inputs[x]] for _, x, weight in row if share[inputs[x]] > 0}
+        if found:
+            yield found
 
 
 def _statuses(report: Json) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-from funnel.recount.channel import Symbols
+from funnel.recount.channel import Symbols, weights_of
 from funnel.recount.chapters import WHOLE
 
 Json = Mapping[str, Any]
@@ -111,10 +111,9 @@ def gains(protocol: Json, counts: Sequence[int]) -> list[int]:
     counts : sequence of a int
         In the order of the inputs.
     """
-    whole, found = int(protocol["denominator"]), []
-    for y, row in enumerate(protocol["weights"]):
-        entries = row.items() if isinstance(row, dict) else enumerate(row)
-        found.append(sum(counts[int(x)] * int(weight) for x, weight in entries) - whole * counts[y])
+    found = [-int(protocol["denominator"]) * count for count in counts]
+    for y, x, weight in weights_of(protocol):
+        found[y] += counts[x] * weight
     return found
 
 

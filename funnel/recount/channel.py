@@ -1,15 +1,89 @@
-"""A channel with the counts that it meets, in plain whole numbers: its masses, and what it tells."""
+"""A channel with the counts that it meets, in plain whole numbers; rows of weights most of which may be zero."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import mul
+from typing import Any, overload
 
 from funnel.errors import DataError
-from funnel.recount.sparse_row import Row, SparseRow, entries_of
+
+
+class SparseRow(Sequence[int]):
+    """A row of whole numbers as those that are not zero, by their places.
+
+    Parameters
+    ----------
+    entries : mapping of int to int
+        The numbers that are not zero, by places below ``width``.
+    width : int
+        How long the row is.
+    """
+
+    __slots__ = ("entries", "width")
+
+    def __init__(self, entries: Mapping[int, int], width: int) -> None:
+        self.entries = dict(sorted(entries.items()))
+        self.width = width
+
+    def __len__(self) -> int:
+        return self.width
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.entries.get(place, 0) for place in range(self.width))
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, place: int | slice) -> int | tuple[int, ...]:
+        if isinstance(place, slice):
+            return tuple(self.entries.get(one, 0) for one in range(self.width)[place])
+        return self.entries.get(range(self.width)[place], 0)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SparseRow):
+            return (self.width, self.entries) == (other.width, other.entries)
+        return isinstance(other, tuple) and tuple(self) == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+Row = Sequence[int]
+
+
+def weights_of(protocol: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """Output, input and weight of the content of a ``protocol.json``, of all weights above zero, output by output."""
+    for y, row in enumerate(protocol["weights"]):
+        for x, weight in row.items() if isinstance(row, dict) else enumerate(row):
+            if int(weight) > 0:
+                yield y, int(x), int(weight)
+
+
+def entries_of(row: Row) -> Iterable[tuple[int, int]]:
+    """The numbers of a row that are not zero, with their places, rising."""
+    return row.entries.items() if isinstance(row, SparseRow) else ((x, n) for x, n in enumerate(row) if n)
+
+
+def columns_of(rows: Sequence[Row], width: int) -> list[Row]:
+    """The columns of a table of rows of one kind; of sparse rows as sparse rows."""
+    if not any(isinstance(row, SparseRow) for row in rows):
+        return list(zip(*rows, strict=True))
+    columns: list[dict[int, int]] = [{} for _ in range(width)]
+    for y, row in enumerate(rows):
+        for x, number in entries_of(row):
+            columns[x][y] = number
+    return [SparseRow(column, len(rows)) for column in columns]
+
+
+def spread(row: Row, places: Mapping[int, Sequence[int]], width: int) -> SparseRow:
+    """A row over other places: every entry at all the places that its own one becomes."""
+    return SparseRow({there: number for x, number in entries_of(row) for there in places.get(x, ())}, width)
+
 
 Symbols = tuple[tuple[str, ...], ...]
 
@@ -128,6 +202,19 @@ class Channel:
         """``P(y|s)/P(y)`` for the secrets that occur."""
         whole = sum(masses)
         return {s: Fraction(masses[s] * self.n, whole * self.sizes[s]) for s in self.secrets}
+
+
+def alike(symbols: Sequence[tuple[str, ...]], places: Sequence[int]) -> dict[tuple[str, ...], list[int]]:
+    """Which symbols have the same values at some places, by these values."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for x, symbol in enumerate(symbols):
+        found.setdefault(tuple(symbol[place] for place in places), []).append(x)
+    return found
+
+
+def by_secret(numbers: Sequence[int], a: int) -> list[Sequence[int]]:
+    """Numbers by cell, of a inputs, as a row for each secret."""
+    return [numbers[start : start + a] for start in range(0, len(numbers), a)]
 
 
 def _whole(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

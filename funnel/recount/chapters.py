@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.move_law import MoveDistribution
-from funnel.recount.packed import divided_up
+from funnel.recount.packed import ONE, divided_up
 
 WHOLE = 2**63
-BITS = 160
-ONE = 1 << BITS
 NEW = 0
 """The node of the empty history: people about whom nothing was published."""
 
@@ -190,18 +188,23 @@ class Chapter:
         some = range(self.a) if inside is None else sorted(inside)
         return tuple(sum(cells[s * self.a + x] for x in some) for s in range(self.c))
 
-    def secrets_ahead(self, rows: int) -> tuple[list[list[int]], int]:
-        """P(secret so many rows later | cell), numbers (c a, c) out of 2^BITS rounded up, and their `excess`."""
-        ahead = [[ONE if cell // self.a == s else 0 for s in range(self.c)] for cell in range(self.c * self.a)]
+    def secrets_ahead(self, rows: int, exactly: bool = False) -> tuple[list[list[Any]], int]:
+        """P(secret so many rows later | cell), numbers (c a, c) out of 2^BITS rounded up, and their `excess`.
+
+        Or fractions in the same proportions.
+        """
+        ahead: list[list[Any]] = [
+            [ONE if cell // self.a == s else 0 for s in range(self.c)] for cell in range(self.c * self.a)
+        ]
         excess = 0
         for _ in range(rows):
-            new = []
+            new: list[list[Any]] = []
             for cell in range(len(ahead)):
                 row, size = self.within.row(cell)
                 sums = [sum(count * ahead[after][s] for after, count in row.items()) for s in range(self.c)]
-                new.append([divided_up(total, size) for total in sums])
+                new.append([Fraction(total) / size if exactly else divided_up(total, size) for total in sums])
             ahead = new
-            excess += divided_up(ONE, min(n for numbers in ahead for n in numbers if n))
+            excess += 0 if exactly else divided_up(ONE, min(n for numbers in ahead for n in numbers if n))
         return ahead, excess
 
     def carrying(self, earlier: int) -> Carrying | MoveDistribution:

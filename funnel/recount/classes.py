@@ -185,6 +185,23 @@ class PublishedByClass:
     published: Mapping[tuple[Record, Record, str], int]
     moves: Mapping[tuple[Record, Record], float]
 
+    @cached_property
+    def _people(self) -> list[tuple[Record, Record, int]]:
+        """True records, each with what the protocol reads of it and how many there are."""
+        reads_secret = any(len(x) > 1 for x, _ in self.moves)
+        return [
+            ((*secret, self.classes.of(record)) if reads_secret else (self.classes.of(record),), record, count)
+            for (secret, record), count in self.true.items()
+        ]
+
+    @cached_property
+    def _sizes(self) -> Counter[str]:
+        """Records of every class."""
+        found: Counter[str] = Counter()
+        for x, _, count in self._people:
+            found[x[-1]] += count
+        return found
+
     @property
     def misplaced(self) -> int:
         """Published records that say another class than theirs."""
@@ -222,7 +239,6 @@ class PublishedByClass:
         changes the number by one at most, and only if they leave: Freedman's inequality for martingales bounds the
         rest.
         """
-        sizes: Counter[str] = Counter()
         of_record: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
         leaving = 0.0
         stays: dict[Record, float] = defaultdict(float)
@@ -232,13 +248,10 @@ class PublishedByClass:
                 stays[x] += probability
             else:
                 chances[y[-1], x[-1]][x] += probability
-        reads_secret = any(len(x) > 1 for x, _ in self.moves)
-        for (secret, record), count in self.true.items():
-            name = self.classes.of(record)
-            x = (*secret, name) if reads_secret else (name,)
-            sizes[name] += count
+        for x, record, count in self._people:
             leaving += count * (1 - stays[x])
             of_record[record].append((x, count))
+        sizes = self._sizes
         nobody: dict[str, list[float]] = {name: [0.0, 0.0] for name in sizes}
         for (other, name), of in chances.items():
             if sizes[other] and sizes[name]:
@@ -326,18 +339,13 @@ class PublishedByClass:
     @cached_property
     def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:
         """Mean and largest variance of the number of published records in every cell."""
-        sizes: Counter[str] = Counter()
         within: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         of_input: dict[Record, Counter[tuple[str, str]]] = defaultdict(Counter)
         people: Counter[Record] = Counter()
-        reads_secret = any(len(x) > 1 for x, _ in self.moves)
-        for (secret, record), count in self.true.items():
-            name = self.classes.of(record)
-            x = (*secret, name) if reads_secret else (name,)
-            sizes[name] += count
+        for x, record, count in self._people:
             people[x] += count
             for cell in zip(self.classes.columns, record, strict=True):
-                within[name][cell] += count
+                within[x[-1]][cell] += count
                 of_input[x][cell] += count
         means: dict[Cell, float] = defaultdict(float)
         variances: dict[Cell, float] = defaultdict(float)
@@ -351,8 +359,8 @@ class PublishedByClass:
                 variances[y[:-1], column, value] += count * probability * (1 - probability)
         for y, records in coming.items():
             for (column, value), count in within[y[-1]].items():
-                means[y[:-1], column, value] += records * count / sizes[y[-1]]
-                variances[y[:-1], column, value] += records * count / sizes[y[-1]]
+                means[y[:-1], column, value] += records * count / self._sizes[y[-1]]
+                variances[y[:-1], column, value] += records * count / self._sizes[y[-1]]
         return means, variances
 
 

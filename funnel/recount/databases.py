@@ -123,15 +123,11 @@ class Rows:
         return self._kinds
 
     def _described(self) -> list[tuple[str, Any]]:
-        def fetch() -> list[tuple[str, Any]]:
-            with closing(self._connection.cursor()) as cursor:
-                cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
-                return [(str(entry[0]), entry[1]) for entry in cursor.description]
-
-        return _guarded(self._spec, fetch)
+        _, described = self._fetched(f"SELECT * FROM {self._table} LIMIT 0")
+        return [(str(entry[0]), entry[1]) for entry in described]
 
     def _typed(self, column: str, oid: int) -> tuple[Kind, str]:
-        ((name, category),) = self._fetched(f"SELECT typname, typcategory FROM pg_type WHERE oid = {int(oid)}")
+        ((name, category),), _ = self._fetched(f"SELECT typname, typcategory FROM pg_type WHERE oid = {int(oid)}")
         found = _TEXT if category in ("S", "E") else _TYPES.get(name)
         if found is None:
             raise DataError(f"column {column!r} is of a type that the second reader cannot tell the values of")
@@ -139,7 +135,8 @@ class Rows:
 
     def _met(self, column: str) -> tuple[Kind, str]:
         cell = f"source.{_name(column)}"
-        met = {kind for (kind,) in self._fetched(f"SELECT DISTINCT typeof({cell}) FROM {self._table}")} - {"null"}
+        rows, _ = self._fetched(f"SELECT DISTINCT typeof({cell}) FROM {self._table}")
+        met = {kind for (kind,) in rows} - {"null"}
         if met <= {"integer"}:
             return Kind("whole" if met else "nothing"), "{}"
         if met <= {"integer", "real"}:
@@ -148,11 +145,13 @@ class Rows:
             return Kind("text"), "{}"
         raise DataError(f"column {column!r} holds values of several types, or binary ones")
 
-    def _fetched(self, statement: str) -> list[tuple[Any, ...]]:
-        def fetched() -> list[tuple[Any, ...]]:
+    def _fetched(self, statement: str) -> tuple[list[tuple[Any, ...]], Sequence[Any]]:
+        """All rows that answer a statement, and what the database says of their columns."""
+
+        def fetched() -> tuple[list[tuple[Any, ...]], Sequence[Any]]:
             with closing(self._connection.cursor()) as cursor:
                 cursor.execute(statement)
-                return [tuple(row) for row in cursor.fetchall()]
+                return [tuple(row) for row in cursor.fetchall()], cursor.description
 
         return _guarded(self._spec, fetched)
 

@@ -13,7 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from funnel.recount.published import in_csv
+from funnel.recount.channel import weights_of
+from funnel.recount.published import csv_line, in_csv
 
 Json = Mapping[str, Any]
 
@@ -83,7 +84,7 @@ def documentation_again(package: Json, protocol: Json, previous: str | None) -> 
         "CITATION.cff": citation_again(package).encode(),
         "README.md": _readme(package, protocol, cells).encode(),
         "dcat.jsonld": catalogue_again(package, previous).encode(),
-        **({"protocol.csv": _table(protocol, cells).encode()} if _is_in_csv(package) else {}),
+        **({"protocol.csv": _table(protocol, cells)} if _is_in_csv(package) else {}),
     }
 
 
@@ -95,27 +96,18 @@ def _cells(protocol: Json) -> dict[int, dict[int, Fraction]]:
     """Probabilities that are not zero, by positions of the true and of the published value."""
     whole = int(protocol["denominator"])
     found: dict[int, dict[int, Fraction]] = {x: {} for x in range(len(protocol["inputs"]["symbols"]))}
-    for y, row in enumerate(protocol["weights"]):
-        for x, weight in row.items() if isinstance(row, dict) else enumerate(row):
-            if int(weight) > 0:
-                found[int(x)][y] = Fraction(int(weight), whole)
+    for y, x, weight in weights_of(protocol):
+        found[x][y] = Fraction(weight, whole)
     return found
 
 
-def _table(protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+def _table(protocol: Json, cells: dict[int, dict[int, Fraction]]) -> bytes:
     inputs, outputs = protocol["inputs"], protocol["outputs"]
     head = [f"true {column}" for column in inputs["columns"]] + [f"published {c}" for c in outputs["columns"]]
-    lines = [",".join(map(_cell, [*head, "probability"]))]
-    true, published = (
-        [",".join(_cell(in_csv(value)) for value in symbol) for symbol in part["symbols"]] for part in (inputs, outputs)
-    )
+    true, published = ([tuple(map(in_csv, symbol)) for symbol in part["symbols"]] for part in (inputs, outputs))
     # The nearest double of a fraction, as the shortest text that it is read back from.
-    lines += [f"{true[x]},{published[y]},{float(p)!r}" for x in cells for y, p in cells[x].items()]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+    lines = ((*true[x], *published[y], float(p)) for x in cells for y, p in cells[x].items())
+    return b"".join(map(csv_line, [(*head, "probability"), *lines]))
 
 
 def _shown_text(text: str) -> str:

@@ -19,7 +19,7 @@ from operator import ne
 from typing import Any
 
 from funnel.recount.part_beliefs import PART
-from funnel.recount.stated_unchanged import share_mismatch
+from funnel.recount.unchanged import share_mismatch
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]

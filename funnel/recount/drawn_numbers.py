@@ -16,10 +16,9 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, entries_of
 from funnel.recount.published import in_csv
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.sparse_row import entries_of
 from funnel.spec import ReleaseSpec
 
 # As documented.
@@ -113,7 +112,7 @@ def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Ite
     found = []
     for column in columns:
         named = _named(spec, column)
-        behind = {text: {text} if text in named else some for text, some in _sources(protocol, column).items()}
+        behind = {text: {text} if text in named else some for text, some in sources_of(protocol, column).items()}
         found.append(
             PlainNumbers(
                 column,
@@ -136,7 +135,7 @@ def _named(spec: ReleaseSpec, column: str) -> dict[str, list[tuple[int, int]]]:
     return named
 
 
-def _sources(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
+def sources_of(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
     """Of every text the values from which it can be published."""
     read, shown = protocol.input_columns.index(column), protocol.output_columns.index(column)
     sources: dict[str, set[str]] = {}
@@ -204,15 +203,15 @@ def field_again(told: PlainNumbers, unit: str | None, written: Any) -> dict[str,
     }
 
 
-def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[PlainNumbers]) -> tuple[str, ...]:
-    """The cells of a record in the csv; those of numbers that are not there are empty."""
+def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[PlainNumbers]) -> Cells:
+    """The cells of a record in the csv; None of numbers that are not there."""
     return (*(in_csv(str(text)) for text in texts), *(_text(one, step) for one, step in zip(told, steps, strict=True)))
 
 
-def _text(told: PlainNumbers, step: int | None) -> str:
-    """A number with all of its decimals; nothing where there is none."""
+def _text(told: PlainNumbers, step: int | None) -> str | None:
+    """A number with all of its decimals; None where there is none."""
     if step is None or not told.decimals:
-        return "" if step is None else str(step)
+        return None if step is None else str(step)
     digits = str(abs(step)).rjust(told.decimals + 1, "0")
     return f"{'-' * (step < 0)}{digits[: -told.decimals]}.{digits[-told.decimals :]}"
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 from flint import arb, arb_mat, ctx
 
-from funnel.recount.published import in_csv
+from funnel.recount.channel import weights_of
+from funnel.recount.published import csv_line, in_csv
 
 Json = Mapping[str, Any]
 # What is published to be more common than this may not be taken as given.
@@ -57,7 +57,8 @@ def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
         published = {tuple(map(in_csv, symbol)): y for y, symbol in enumerate(outputs["symbols"])}
         k = len(inputs["columns"])
         found = [(true[tuple(line[:k])], published[tuple(line[k:-1])], float(line[-1])) for line in lines]
-        plain = _written([first, *lines])
+        rows: list[list[Any]] = [first, *([*line[:-1], float(line[-1])] for line in lines)]
+        plain = b"".join(map(csv_line, rows))
     except (UnicodeDecodeError, csv.Error, KeyError, ValueError, IndexError):
         yield "is no table of true values, published values and weights"
         return
@@ -79,14 +80,6 @@ def estimator_complaints(text: bytes, protocol: Json) -> Iterator[str]:
     if not complaints and (text != plain or any(float(f"{w:.{_DIGITS}g}") != w for _, _, w in found)):
         complaints = [f"is not written as it always is, to {_DIGITS} digits"]
     yield from complaints
-
-
-def _written(rows: Sequence[Sequence[str]]) -> bytes:
-    """The one way in which lines of texts and a number at their end are written."""
-    head, *lines = ([*(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row[:-1]), row[-1]] for row in rows)
-    head[-1] = f'"{head[-1]}"'
-    numbered = ([*line[:-1], repr(float(line[-1]))] for line in lines)
-    return "".join(",".join(line) + "\n" for line in (head, *numbered)).encode()
 
 
 def _weight_complaints(weights: list[list[float]], protocol: Json) -> Iterator[str]:
@@ -171,9 +164,8 @@ def _channel(protocol: Json) -> list[list[float]]:
     """Of every true value, the probability of every published one."""
     whole = int(protocol["denominator"])
     columns = [[0.0] * len(protocol["outputs"]["symbols"]) for _ in protocol["inputs"]["symbols"]]
-    for y, row in enumerate(protocol["weights"]):
-        for x, weight in row.items() if isinstance(row, dict) else enumerate(row):
-            columns[int(x)][y] = float(Fraction(int(weight), whole))
+    for y, x, weight in weights_of(protocol):
+        columns[x][y] = weight / whole
     return columns
 
 

@@ -282,11 +282,7 @@ def waves_of(rows: NoisyRows) -> tuple[int, ...]:
 
 def lost_by_version(tree: Tree, lost: dict[int, float]) -> dict[int, float]:
     """Numbers of people by version, from those by chapter: every row of a version with several is a chapter."""
-    deepest = [1] * len(tree.chapters)
-    for version, row in zip(tree.versions, tree.rows, strict=True):
-        if version is not None:
-            deepest[version] = max(deepest[version], row)
-    heads = {sum(deepest[:ordinal]): ordinal for ordinal in range(len(deepest))}
+    heads = {sum(tree.depths[:ordinal]): ordinal for ordinal in range(len(tree.depths))}
     # What is told of another row than the first of a version is told of none.
     return {heads.get(number, -1 - number): people for number, people in lost.items() if people or number in heads}
 

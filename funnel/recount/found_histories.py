@@ -10,13 +10,14 @@ from typing import Any
 
 from funnel.recount.chapters import Tree
 from funnel.recount.expected import Attending
-from funnel.recount.history_bounds import HistoryFinding, Worst
-from funnel.recount.known_groups import Group
-from funnel.recount.movers import MOVER_STAYER
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.history_bounds import HistoryFinding
+from funnel.recount.movers import MOVER_STAYER, observer_complaints, secret_complaints
 from funnel.recount.path_laws import HistoryDistribution
-from funnel.recount.promise import Promise
-from funnel.recount.ratios import Side, level_above
+from funnel.recount.promise import Group, Promise, read_promise
+from funnel.recount.ratios import Ratio, Side, level_above, worse
 from funnel.recount.register_files import Entry
+from funnel.recount.rounded import open_complaints
 
 # A level that is found twice, by floats with a proven error and by whole numbers.
 _LEVEL = 1e-7
@@ -201,6 +202,37 @@ class RegisterHistories:
         return next((one for one in self.versions if one.name == name), None)
 
 
+def entry_complaints(
+    entries: Sequence[Entry],
+    promise: Promise,
+    public: PublicFrequencies | None,
+    observers: Sequence[str] | None,
+    secrets: str | None,
+    robust: bool,
+) -> Iterator[str]:
+    """What the last entry of a register is bounded for that is not what its version promises, as parts of sentences.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        In the order of publication.
+    promise : Promise
+        That the version makes.
+    public : PublicFrequencies or None
+        Its public frequencies, where noise protects the exact ones.
+    observers, secrets
+        As its spec names them; None where it does not.
+    robust : bool
+        Whether the bound is to hold under every set of tables that noise, or a sample, leaves open.
+    """
+    entry = entries[-1]
+    if read_promise(entry.chapter.guarantee) != promise:
+        yield "is of another bound"
+    yield from open_complaints(entry, public, robust)
+    yield from observer_complaints(entries, observers)
+    yield from secret_complaints(entry, secrets, robust)
+
+
 def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since: int = 0) -> Iterator[str]:
     """What was stated of the histories of a version and its observers that is not what is found, as sentences.
 
@@ -242,15 +274,15 @@ def _of_people(
             yield f"the level of the moved {over} is {known!r}, and another one was stated"
 
 
-def is_level(stated: object, found: float, most: float | None = None) -> bool:
+def is_level(stated: object, found: float, most: float | None = None, close: float = _LEVEL) -> bool:
     """Whether a level is one from that which was found to the most that it may be, but for what floats cannot tell.
 
     None is stated where a secret is ruled out, and the level is infinite.
     """
     told = math.inf if stated is None else stated
     low, high = found, found if most is None else most
-    low -= 0.0 if math.isinf(low) else _LEVEL * max(1.0, low)
-    return isinstance(told, float) and low <= told <= high + _LEVEL * max(1.0, high)
+    low -= 0.0 if math.isinf(low) else close * max(1.0, low)
+    return isinstance(told, float) and low <= told <= high + close * max(1.0, high)
 
 
 class Tally:
@@ -258,8 +290,8 @@ class Tally:
 
     def __init__(self, tree: Tree, promise: Promise, sides: Sequence[Side]) -> None:
         self._tree, self._promise, self._sides = tree, promise, sides
-        self._worst: list[Worst | None] = [None] * len(sides)
-        self._moved_worst: list[Worst] | None = None
+        self._worst = [Ratio()] * len(sides)
+        self._moved_worst: list[Ratio] | None = None
         self._failed: dict[str, list[int]] = {}
         # Of one history there may be several secrets, of the rows of a person; of each group that is known some people.
         self._moved: dict[tuple[int, Group | None], float] = {}
@@ -272,9 +304,9 @@ class Tally:
             self._outside[these] = people * law.share
         if found.moved:
             self._moved[these] = people * law.share
-            self._moved_worst = _furthest(self._moved_worst or [None] * len(found.worst), found.worst)
+            self._moved_worst = [*map(worse, self._moved_worst or found.worst, found.worst)]
         else:
-            self._worst = [*_furthest(self._worst, found.worst)]
+            self._worst = [*map(worse, self._worst, found.worst)]
         if not found.holds:
             what = "is outside the bound by itself, and an output tells more than it does"
             self.fail(what if found.moved else "leaves the bound with some output", node)
@@ -297,8 +329,7 @@ class Tally:
 
     def level(self) -> float:
         """Of histories that are not moved."""
-        known = [one if one is not None else Worst() for one in self._worst]
-        return level_above(self._promise, self._sides, known)
+        return level_above(self._promise, self._sides, self._worst)
 
     @property
     def moved_level(self) -> float | None:
@@ -360,13 +391,3 @@ def expected_histories(found: Sequence[Decided], attending: Attending) -> Expect
         others=attending.others / everybody,
         left_open=None if unsure is None else unsure / everybody,
     )
-
-
-def _furthest(known: Sequence[Worst | None], found: Sequence[Worst]) -> list[Worst]:
-    """The larger of what is known and what was found, by side."""
-    return [new if old is None or _larger(new, old) else old for old, new in zip(known, found, strict=True)]
-
-
-def _larger(one: Worst, other: Worst) -> bool:
-    mine, theirs = one.ratio, other.ratio
-    return theirs is not None and (mine is None or mine > theirs)

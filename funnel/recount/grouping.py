@@ -88,10 +88,7 @@ def labels_of_public(
     A value without one is in the category of other values, and a missing one in that of missing values, or else of
     others; where there is no such category it has none, and its records are left out.
     """
-    group = groups_of(spec, column)
-    recode = spec.recode.get(column)
-    named = OTHER if recode is None else recode.other
-    other, missing = group.get(named, named), group.get(spec.source.missing_label, spec.source.missing_label)
+    other, missing = special_values(spec, column)
     rest = other if other in public else None
     found: dict[str | None, str | None] = {name: name if name in public else rest for name in counts}
     if spec.source.on_missing == "category":
@@ -101,10 +98,7 @@ def labels_of_public(
 
 def _in_order(spec: ReleaseSpec, column: str, counts: Mapping[str, int]) -> list[str]:
     """Categories in their documented order, which decides between rare ones of one size."""
-    if edges := edges_of(spec, column):
-        group = groups_of(spec, column)
-        return [label for label in dict.fromkeys(group.get(one, one) for one in bin_labels(edges)) if label in counts]
-    if declared := spec.categories.get(column):
+    if declared := bin_labels(edges_of(spec, column)) or spec.categories.get(column):
         group = groups_of(spec, column)
         listed = dict.fromkeys(group.get(value, value) for value in declared)
         return [*(label for label in listed if label in counts), *(label for label in counts if label not in listed)]

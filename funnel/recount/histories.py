@@ -20,21 +20,21 @@ from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import Decided, RegisterHistories, Tally, VersionHistories, expected_histories
 from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
-from funnel.recount.known_groups import (
+from funnel.recount.left_open import Tables
+from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
+from funnel.recount.open_tables import OpenHistories
+from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
+from funnel.recount.promise import (
     Group,
+    Promise,
     has_known_columns,
     knowing,
     known_groups,
     known_sets,
     partly_known,
     promise_given,
+    read_promise,
 )
-from funnel.recount.left_open import Tables
-from funnel.recount.memory import once
-from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
-from funnel.recount.open_tables import OpenHistories
-from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
-from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Side, sides_of
 from funnel.recount.register_files import Entry, entry_folders, read_entries
 from funnel.recount.register_moves import Noise, noise_of_tables, protected_complaints
@@ -50,6 +50,7 @@ from funnel.recount.register_people import (
 )
 from funnel.recount.register_tables import FORGOTTEN, chain_complaints, file_digest, head_complaints, read_head
 from funnel.recount.rows import connect
+from funnel.recount.run_results import once
 
 if TYPE_CHECKING:
     import duckdb
@@ -368,7 +369,7 @@ def _found(
         return judge_history(sides, inner, law, rows, shares)
     except Undecided:
         return judge_history(
-            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, group=law.group)), rows, shares
+            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, law.row, law.group)), rows, shares
         )
 
 

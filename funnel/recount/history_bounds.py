@@ -16,63 +16,18 @@ whole numbers meet up to `TOLERANCE`, by which a lift may be larger, or an inver
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from funnel.errors import FunnelError
-from funnel.recount.chapters import BITS, Rows
-from funnel.recount.intervals import at_most_exp, log_above
+from funnel.recount.channel import by_secret
+from funnel.recount.chapters import Rows
+from funnel.recount.packed import ONE
 from funnel.recount.path_laws import HistoryDistribution
-from funnel.recount.ratios import Side
+from funnel.recount.ratios import Ratio, Side, largest
 
 TOLERANCE = Fraction(1, 10**9)
 """How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
-
-_ONE = 1 << BITS
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The largest ``A/B`` of a side: at most ``above/below``, and at least that times ``1 - 2^-BITS · excess``.
-
-    Attributes
-    ----------
-    above, below : int
-        ``below`` is 0 where it is infinite.
-    excess : int
-    """
-
-    above: int = 1
-    below: int = 1
-    excess: int = 0
-
-    @property
-    def ratio(self) -> Fraction | None:
-        """A number that it is at most; None if it is infinite."""
-        if not self.below:
-            return None
-        return Fraction(self.above * _ONE, self.below * (_ONE - self.excess)) if self.excess < _ONE else None
-
-    def within(self, side: Side) -> bool | None:
-        """Whether it is at most e^nats; None if the limits do not tell."""
-        if not self.below:
-            return False
-        if not self.excess:
-            return at_most_exp(Fraction(self.above, self.below), side.nats)
-        low, high = side.limits
-        if self.excess >= _ONE:
-            return None
-        if self.above * _ONE * low.denominator <= low.numerator * self.below * (_ONE - self.excess):
-            return True
-        if self.above * (_ONE - self.excess) * high.denominator > high.numerator * self.below * _ONE:
-            return False
-        return None
-
-    @property
-    def nats(self) -> float:
-        """Its logarithm, rounded up."""
-        ratio = self.ratio
-        return float("inf") if ratio is None else log_above(max(ratio, Fraction(1)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +36,7 @@ class HistoryFinding:
 
     Attributes
     ----------
-    worst : tuple of Worst
+    worst : tuple of Ratio
         By side: over all outputs that can be drawn.
     moved : bool
         Whether the history by itself is outside the bound.
@@ -93,7 +48,7 @@ class HistoryFinding:
         Whether a history that is inside of the smaller budget by itself stays there.
     """
 
-    worst: tuple[Worst, ...]
+    worst: tuple[Ratio, ...]
     moved: bool
     outside: bool
     worse: bool
@@ -136,19 +91,28 @@ def judge_history(
     -----
     O(c w) products for w weights that are not zero, and O(b c) comparisons; O(b c²) for ldp.
     """
-    c, excess = len(shares), law.excess
-    masses = _by_secret(law.cells, c)
-    posteriors = list(_posteriors(law.cells, rows, c))
-    alone = tuple(_worst(side, shares, excess, [masses]) for side in sides)
-    worst = tuple(_worst(side, shares, excess, posteriors) for side in sides)
+    by_cell, excess = by_secret(law.cells, len(law.cells) // len(shares)), law.excess
+    masses, posteriors = list(map(sum, by_cell)), list(_posteriors(by_cell, rows))
+    alone = tuple(replace(largest(side, [masses], shares), excess=excess) for side in sides)
+    worst = tuple(replace(largest(side, posteriors, shares), excess=excess) for side in sides)
     moved, outside = not _all_within(alone, sides), not _all_within(worst, sides)
     worse = moved and _worse(sides, shares, excess, masses, posteriors)
     reserved = inner == sides or not _all_within(alone, inner) or _all_within(worst, inner)
     return HistoryFinding(worst, moved, outside, worse, reserved)
 
 
-def _all_within(worst: Sequence[Worst], sides: Sequence[Side]) -> bool:
-    return all(_decided(one.within(side)) for one, side in zip(worst, sides, strict=True))
+def _all_within(worst: Sequence[Ratio], sides: Sequence[Side]) -> bool:
+    return all(_decided(_is_within(one, side)) for one, side in zip(worst, sides, strict=True))
+
+
+def _is_within(one: Ratio, side: Side) -> bool | None:
+    """Whether a ratio is at most e^nats; None if its limits do not tell."""
+    if one.value is None or not one.excess:
+        return one.within(side.nats)
+    (low, high), upper = side.limits, one.upper
+    if upper is None or upper <= low:
+        return None if upper is None else True
+    return False if one.value * (ONE - one.excess) > high * ONE else None
 
 
 def _decided(found: bool | None) -> bool:
@@ -157,30 +121,12 @@ def _decided(found: bool | None) -> bool:
     return found
 
 
-def _by_secret(cells: Sequence[int], c: int) -> list[int]:
-    a = len(cells) // c
-    return [sum(cells[s * a : (s + 1) * a]) for s in range(c)]
-
-
-def _posteriors(cells: Sequence[int], rows: Rows, c: int) -> Iterator[list[int]]:
+def _posteriors(by_cell: Sequence[Sequence[int]], rows: Rows) -> Iterator[list[int]]:
     """N of the outputs that can be drawn."""
-    a = len(cells) // c
-    by_secret = [cells[start : start + a] for start in range(0, len(cells), a)]
     for row in rows:
-        masses = [sum([part[x] * weight for x, weight in row]) for part in by_secret]
+        masses = [sum([part[x] * weight for x, weight in row]) for part in by_cell]
         if any(masses):
             yield masses
-
-
-def _worst(side: Side, shares: Sequence[int], excess: int, posteriors: Sequence[Sequence[int]]) -> Worst:
-    above, below = 1, 1
-    for masses in posteriors:
-        for up, down in side.terms(masses, shares):
-            if up * below > above * down:
-                above, below = up, down
-                if not down:
-                    return Worst(1, 0, excess)
-    return Worst(above, below, excess)
 
 
 def _worse(
@@ -213,7 +159,7 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
     low, high = side.limits
     if not excess and up * low.denominator <= low.numerator * down:
         return True
-    if 4 * excess >= _ONE:
+    if 4 * excess >= ONE:
         return None
     room = 1 + TOLERANCE
 
@@ -222,8 +168,8 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
         # are linear in e^ε, so that what holds at either end of its limits holds between them. All in whole numbers:
         # times the denominators of the limit, of the error and of the room.
         p, q = limit.as_integer_ratio()
-        own, others = up * (_ONE + error) * q, p * down * (_ONE - error)
-        most = up_alone * q * (_ONE - error) - p * down_alone * (_ONE + error) if by_history else 0
+        own, others = up * (ONE + error) * q, p * down * (ONE - error)
+        most = up_alone * q * (ONE - error) - p * down_alone * (ONE + error) if by_history else 0
         if side.name == "inverse":
             return (own - most) * room.denominator <= room.numerator * others
         return own * room.denominator <= room.numerator * (others + most)

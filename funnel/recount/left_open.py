@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+from funnel.recount.channel import by_secret
 from funnel.recount.chapters import Chapter
-from funnel.recount.count_box import CountBox
+from funnel.recount.count_box import CountBox, Limits
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, Since
-from funnel.recount.share_limits import Limits
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,3 @@ class Tables:
 def around(count: int, most: int) -> Limits:
     """What a count with noise of at most so much may be."""
     return max(0, count - most), max(0, count + most)
-
-
-def by_secret(counts: Sequence[int], a: int) -> list[Sequence[int]]:
-    """Counts by cell, of a inputs, as a row for each secret."""
-    return [counts[start : start + a] for start in range(0, len(counts), a)]

@@ -13,18 +13,15 @@ from typing import Protocol
 from flint import arb
 
 from funnel.errors import DataError, SpecError
-from funnel.recount.channel import Channel, Symbols
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import count_sides, distribution_box, limits_at
-from funnel.recount.information import SecretInformation
+from funnel.recount.channel import Channel, Symbols, alike, entries_of
+from funnel.recount.count_box import CountBox, count_sides, distribution_box, limits_at
 from funnel.recount.intervals import ball, below, float_above
-from funnel.recount.memory import once
 from funnel.recount.part_beliefs import KnownValues
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Leakage, Ratio, larger, level_above, scaled, sides_of, worse
+from funnel.recount.ratios import LIFTS, Leakage, Ratio, SecretInformation, larger, level_above, scaled, sides_of, worse
 from funnel.recount.robust import worst_robust_odds
-from funnel.recount.sparse_row import entries_of
-from funnel.recount.worst_boxes import Possible, lifts_over, worst_of
+from funnel.recount.run_results import once
+from funnel.recount.worst_boxes import Possible, worst_of
 
 Group = tuple[int, ...]
 
@@ -109,13 +106,9 @@ _AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
 
 def _known(published: Symbols, most: int) -> list[Group]:
     """What observers may know: the inputs with the same values of a set of columns, of all sets of at most so many."""
-    found: list[Group] = []
-    for known in (some for size in range(most + 1) for some in combinations(range(len(published[0])), size)):
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for u, symbol in enumerate(published):
-            groups.setdefault(tuple(symbol[k] for k in known), []).append(u)
-        found += map(tuple, groups.values())
-    return found
+    places = range(len(published[0]))
+    known = (some for size in range(most + 1) for some in combinations(places, size))
+    return [tuple(group) for some in known for group in alike(published, some).values()]
 
 
 def worst_srlip(channel: Channel, published: Symbols, box: CountBox | None, alpha: Fraction | None) -> Ratio:
@@ -153,7 +146,7 @@ def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha
     if box is None and alpha is None:
         counted = ((group, tuple(tuple(row[u] for u in group) for row in channel.counts)) for group in known)
         lifts = [
-            lifts_over(_within(channel, group, counts), None) for group, counts in counted if any(map(any, counts))
+            worst_of(LIFTS, _within(channel, group, counts), None) for group, counts in counted if any(map(any, counts))
         ]
         return _worst_of(lifts)
     parts = [(group, (box or CountBox.exactly(channel.counts)).part(group)) for group in known]
@@ -161,12 +154,12 @@ def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha
     within = [(_within(channel, group, ((1,) * len(group),) * channel.c), part) for group, part in parts]
     if alpha is None:
         possible = [(one, part) for one, part in within if any(most for _, most in part.totals)]
-        return _worst_of([lifts_over(one, part) for one, part in possible])
+        return _worst_of([worst_of(LIFTS, one, part) for one, part in possible])
     tail = alpha / sum(count_sides(part) for _, part in parts)
-    return _worst_of([lifts_over(one, limits_at(part, tail)) for one, part in within])
+    return _worst_of([worst_of(LIFTS, one, limits_at(part, tail)) for one, part in within])
 
 
-def _worst_of(lifts: Sequence[tuple[Ratio, Ratio]]) -> Ratio:
+def _worst_of(lifts: Sequence[Sequence[Ratio]]) -> Ratio:
     return reduce(worse, chain.from_iterable(lifts), Ratio())
 
 
@@ -302,7 +295,7 @@ def _level(
     if known is not None:
         if promise.kind not in _BETWEEN_PARTS or box is not None:
             raise SpecError(f"{promise.kind} is not decided between parts of classes of records")
-        alone = reduce(worse, lifts_over(channel, None), Ratio())
+        alone = reduce(worse, worst_of(LIFTS, channel, None), Ratio())
         return _of_one(promise, alone if promise.kind == "lip" else worse(alone, known.worst()))
     if promise.kind in _SIDE_CHANNELS:
         if published is None or len(published) != channel.a:

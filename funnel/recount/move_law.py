@@ -20,7 +20,7 @@ from math import floor
 from typing import ClassVar
 
 from funnel.errors import DataError
-from funnel.recount.channel import Symbols
+from funnel.recount.channel import Symbols, by_secret
 from funnel.recount.noisy_moves import NoisyRows, Since, Table
 from funnel.recount.packed import divided_up
 
@@ -178,7 +178,7 @@ def distribution_since(
     """
     places = {symbol: x for x, symbol in enumerate(now[1])}
     same = tuple(places.get(symbol) if alike else None for symbol in before[1])
-    table = _by_secret(counts, len(now[1]))
+    table = by_secret(counts, len(now[1]))
     secrets = {symbol: s for s, symbol in enumerate(now[0])}
     totals = [sum(row) for row in table]
     if (len(since.secrets), len(since.secrets[0]), len(table)) != (len(before[0]), len(now[0]), len(now[0])):
@@ -205,7 +205,7 @@ def distribution_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -
     """
     a = len(counts) // secrets
     stays = [tuple(OF_SECRETS if s == t else 0 for t in range(secrets)) for s in range(secrets)]
-    return _distribution(stays, _by_secret(counts, a), rows.stayed, rows.left, tuple(range(a)))
+    return _distribution(stays, by_secret(counts, a), rows.stayed, rows.left, tuple(range(a)))
 
 
 def _alike(stayed: Table, left: Table, same: tuple[int | None, ...]) -> tuple[Table, Table]:
@@ -219,10 +219,6 @@ def _alike(stayed: Table, left: Table, same: tuple[int | None, ...]) -> tuple[Ta
         stays.append(tuple(n if kept else 0 for kept in can))
         leaves.append(tuple(m if kept else n + m for kept in can))
     return tuple(stays), tuple(leaves)
-
-
-def _by_secret(counts: Sequence[int], a: int) -> list[Sequence[int]]:
-    return [counts[start : start + a] for start in range(0, len(counts), a)]
 
 
 def _distribution(

@@ -150,12 +150,10 @@ def since_complaints(
     if len(one.stayed) != len(before[0]) or len(one.stayed[0]) not in (1, len(before[1])):
         yield f"changes since {one.version} do not fit its values"
         return
-    here = set(inputs)
-    if len(one.stayed[0]) != len(before[1]):
-        if not here & set(before[1]) and any(map(any, one.stayed)):
-            yield f"changes since {one.version} have people who stayed what nobody can be any more"
-        return
-    if any(count for row in one.stayed for count, x in zip(row, before[1], strict=True) if x not in here):
+    can = [x in set(inputs) for x in before[1]]
+    if len(one.stayed[0]) != len(can):
+        can = [any(can)]
+    if any(count for row in one.stayed for count, possible in zip(row, can, strict=True) if not possible):
         yield f"changes since {one.version} have people who stayed what nobody can be any more"
 
 

@@ -22,14 +22,25 @@ from fractions import Fraction
 from functools import partial
 
 from funnel.errors import DataError
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, by_secret
 from funnel.recount.chapters import WHOLE, Chapter, Tree
-from funnel.recount.distribution_box import DistributionBox, count_sides, limits_at
-from funnel.recount.known_groups import Group
-from funnel.recount.left_open import Tables, around, by_secret
+from funnel.recount.count_box import (
+    BITS,
+    FINER,
+    ONE,
+    DistributionBox,
+    Limits,
+    count_sides,
+    extreme,
+    largest_sum,
+    limits_at,
+    sampled_shares,
+    shares_of,
+)
+from funnel.recount.left_open import Tables, around
 from funnel.recount.noisy_moves import Since
+from funnel.recount.promise import Group
 from funnel.recount.ratios import Side
-from funnel.recount.share_limits import BITS, FINER, ONE, Limits, extreme, largest_sum, sampled_shares, shares_of
 from funnel.recount.worst_boxes import Possible, worst_of
 
 _KEPT = 160

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _BYTE = 8
+BITS = 160
+ONE = 1 << BITS
+"""What relative errors of numbers that are rounded are parts of."""
 
 
 def packed(numbers: Iterable[int], width: int) -> int:

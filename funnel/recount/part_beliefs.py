@@ -14,9 +14,8 @@ from fractions import Fraction
 from math import lcm
 
 from funnel.errors import DataError
-from funnel.recount.channel import Symbols
+from funnel.recount.channel import Row, Symbols, entries_of
 from funnel.recount.ratios import Ratio, larger, worse
-from funnel.recount.sparse_row import Row, entries_of
 
 Symbol = tuple[str, ...]
 Value = tuple[str, str]

@@ -16,12 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from funnel.errors import DataError
-from funnel.recount.chapters import BITS, NEW, Carrying, Chapter, Tree, carried_exactly
-from funnel.recount.known_groups import Group
+from funnel.recount.chapters import NEW, Carrying, Chapter, Tree, carried_exactly
 from funnel.recount.move_law import MoveDistribution
-from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
+from funnel.recount.packed import BITS, divided_up, packed, scaled_up, unpacked, width_for
+from funnel.recount.promise import Group
 
 # Numbers that are carried on at once, of each cell.
 _BATCH = 512
@@ -73,7 +74,7 @@ class _Known:
     Attributes
     ----------
     secret_of : int or None
-    parts : list of list of int
+    parts : list of list of int, or of Fraction
         Numbers in proportion to P(s, cell | h), by the secret s of that version; one part where there is none.
     excess : int
     group : Group or None
@@ -83,7 +84,7 @@ class _Known:
     """
 
     secret_of: int | None
-    parts: list[list[int]]
+    parts: list[list[Any]]
     excess: int
     row: int = 1
     group: Group | None = None
@@ -103,7 +104,7 @@ class _Known:
         return HistoryDistribution(node, cells, self.excess, self.secret_of, self.row, self.group)
 
     def to_come(
-        self, node: int, chapter: Chapter, row: int, ahead: list[list[int]], excess: int
+        self, node: int, chapter: Chapter, row: int, ahead: list[list[Any]], excess: int
     ) -> HistoryDistribution:
         """What is known as a whole, by the secret of a later row of the person: of `Chapter.secrets_ahead`."""
         (whole,), a = self.parts, chapter.a
@@ -121,15 +122,20 @@ class _Known:
         of_secret = [[n if cell // a == s else 0 for cell, n in enumerate(whole)] for s in range(chapter.c)]
         return _Known(chapter.ordinal, of_secret, self.excess, row, group, self.power)
 
-    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended | None:
-        """The same of those who got an output; None if nobody of a known group can get it."""
-        after: list[int] = []
+    def drawn(self, row: Sequence[tuple[int, int]], a: int) -> list[list[Any]]:
+        """The numbers of those who got an output."""
+        after = []
         for part in self.parts:
             got = [0] * len(part)
             for x, weight in row:
                 for cell in range(x, len(part), a):
                     got[cell] = part[cell] * weight
-            after += got
+            after.append(got)
+        return after
+
+    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended | None:
+        """The same of those who got an output; None if nobody of a known group can get it."""
+        after = [n for got in self.drawn(row, a) for n in got]
         if not any(after) and self.group is not None:
             return None
         if not any(after):
@@ -289,8 +295,7 @@ class ExactDistributions:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self._end = lru_cache(4096)(self._ended)
-        self._carrying = lru_cache(64)(lambda version, earlier: tree.chapters[version].carrying(earlier))
+        self._known = lru_cache(4096)(self._before)
 
     def law(
         self, node: int, version: int, secret_of: int | None = None, row: int = 1, group: Group | None = None
@@ -301,52 +306,31 @@ class ExactDistributions:
         inputs of it alone in the version whose secret it is.
         """
         chapter = self.tree.chapters[version]
-        if secret_of is None:
-            whole = self._law(node, version, None, None)
-            if group is None:
-                return whole
-            return [n if cell % chapter.a in group.inside else Fraction() for cell, n in enumerate(whole)]
-        a, ahead = chapter.a, row - self.tree.next_row(node, version)
-        if secret_of == version and ahead > 0:
-            return self._to_come(chapter, self._law(node, version, None, None), ahead)
-        secrets = range(self.tree.chapters[secret_of].c)
-        of = secret_of, row, group
-        return [sum(self._law(node, version, of, s)[x::a], Fraction()) for s in secrets for x in range(a)]
+        whole, *begun = self._known(node, version, None if secret_of is None else (secret_of, row, group))
+        if begun:
+            found = begun[0].law(node, chapter.c)
+        elif secret_of is None:
+            found = whole.law(node, chapter.c)
+            found = found if group is None else found.within(group, chapter.a)
+        else:
+            rows = row - self.tree.next_row(node, version)
+            found = whole.to_come(node, chapter, row, *chapter.secrets_ahead(rows, exactly=True))
+        cells: list[Any] = found.cells
+        return cells
 
-    def _to_come(self, chapter: Chapter, law: list[Fraction], rows: int) -> list[Fraction]:
-        """A law by the secret so many rows later."""
-        a, c = chapter.a, chapter.c
-        found = [Fraction()] * len(law)
-        for cell, share in enumerate(law):
-            if share:
-                cells = [Fraction(cell == other) for other in range(len(law))]
-                for _ in range(rows):
-                    cells = carried_exactly(chapter.within, cells, len(cells))
-                for s in range(c):
-                    found[s * a + cell % a] += share * sum(cells[s * a : (s + 1) * a], Fraction())
-        return found
-
-    def _law(self, node: int, version: int, of: _Begins | None, secret: int | None) -> list[Fraction]:
-        """P(S = secret then, cell | h), length c a, by version, row and group; without these, P(cell | h)."""
-        chapter = self.tree.chapters[version]
-        earlier = self.tree.versions[node]
+    def _before(self, node: int, version: int, of: _Begins | None) -> list[_Known]:
+        """What is known of a history before a version: as a whole, and once it began by the secret that is meant."""
+        chapter, earlier = self.tree.chapters[version], self.tree.versions[node]
         if earlier is None:
-            return [Fraction(count) for count in chapter.beginning]
-        return carried_exactly(self._carrying(version, earlier), self._end(node, of, secret), len(chapter.counts))
-
-    def _ended(self, node: int, of: _Begins | None, secret: int | None) -> tuple[Fraction, ...]:
-        version = self.tree.versions[node]
-        assert version is not None
-        chapter, parent = self.tree.chapters[version], self.tree.parents[node]
-        weights = dict(chapter.channels[chapter.followed[parent]][self.tree.outputs[node]])
-        law = self._law(parent, version, of, secret)
-        begins, group = of is not None and of[:2] == (version, self.tree.rows[node]), None if of is None else of[2]
-
-        def is_of(cell: int) -> bool:
-            s, x = divmod(cell, chapter.a)
-            return s == secret and (group is None or x in group.inside)
-
-        return tuple(
-            Fraction() if begins and not is_of(cell) else share * weights.get(cell % chapter.a, 0)
-            for cell, share in enumerate(law)
-        )
+            return [_Known(None, [[Fraction(count) for count in chapter.beginning]], 0)]
+        ended, parent = self.tree.chapters[earlier], self.tree.parents[node]
+        known, place = self._known(parent, earlier, of), (earlier, self.tree.rows[node])
+        if of is not None and of[:2] == place:
+            known = [*known, known[0].split(ended, of[1], of[2])]
+        output, carrying = ended.channels[ended.followed[parent]][self.tree.outputs[node]], chapter.carrying(earlier)
+        return [
+            replace(
+                one, parts=[carried_exactly(carrying, got, len(chapter.counts)) for got in one.drawn(output, ended.a)]
+            )
+            for one in known
+        ]

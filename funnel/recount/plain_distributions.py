@@ -12,12 +12,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, Row, columns_of, entries_of
 from funnel.recount.drawn_numbers import plain_variance
-from funnel.recount.information import PlainInformation, plain_information
+from funnel.recount.ratios import PlainInformation, plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
-from funnel.recount.sparse_row import Row, columns_of, entries_of
 
 Symbol = tuple[str, ...]
 Value = TypeVar("Value")
@@ -211,14 +210,14 @@ def figure_complaints(content: Json, laws: Distributions) -> Iterator[Complaint]
         if why is not None:
             yield "utility", figure, why
     for x, stated in zip(content["prior"]["symbols"], content["prior"]["probabilities"], strict=True):
-        if (why := unlike(stated, laws.inputs.get(tuple(x), 0) / laws.recount.rows, step)) is not None:
+        if (why := mismatch(stated, laws.inputs.get(tuple(x), 0) / laws.recount.rows, step)) is not None:
             yield "prior", _named(x), why
     yield from _posteriors(content, laws, step)
     if not _is_marginal(laws, content["prior"], step):
         yield "marginal", "weights", "are not the law of the outputs"
 
 
-def unlike(stated: object, exact: float, step: float) -> str | None:
+def mismatch(stated: object, exact: float, step: float) -> str | None:
     """Why a figure is not the exact one, told as a multiple of a step; what is not nothing may be told as one step."""
     if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not math.isfinite(stated):
         return "is no number"
@@ -228,9 +227,9 @@ def unlike(stated: object, exact: float, step: float) -> str | None:
     return None if told and multiple else f"is {stated!r}, which is not what follows from the source"
 
 
-def unlike_nats(stated: object, exact: float, step: float) -> str | None:
+def nats_mismatch(stated: object, exact: float, step: float) -> str | None:
     """The same for an entropy: no public figure has more than four digits, so from ten nats on steps are hundredths."""
-    return unlike(stated, exact, max(step, 0.01) if exact >= 10 else step)
+    return mismatch(stated, exact, max(step, 0.01) if exact >= 10 else step)
 
 
 def _utility(
@@ -238,14 +237,14 @@ def _utility(
 ) -> Iterator[tuple[str, str | None]]:
     """Utility, entropy and share, the share of the variance, and the number that every value stands for."""
     exact, explained = laws.information, stated["explained"]
-    yield "mutual information", unlike_nats(stated["mutual_information_nats"], exact.utility, step)
-    yield "entropy", unlike_nats(stated["entropy_nats"], exact.entropy, step)
-    yield "share", unlike(stated["share"], laws.share, step)
+    yield "mutual information", nats_mismatch(stated["mutual_information_nats"], exact.utility, step)
+    yield "entropy", nats_mismatch(stated["entropy_nats"], exact.entropy, step)
+    yield "share", mismatch(stated["share"], laws.share, step)
     if laws.numbers is None or laws.explained is None or explained is None:
         right = (explained is None) == (laws.numbers is None)
         yield "explained", None if right else "is told where the spec asks for none, or is not told"
         return
-    yield "explained", unlike(explained["variance_share"], laws.explained, step)
+    yield "explained", mismatch(explained["variance_share"], laws.explained, step)
     known = [laws.numbers.get(tuple(symbol)) for symbol in symbols]
     numbers = [None if number is None else float(number) for number in known]
     yield "numbers", None if list(explained["numbers"]) == numbers else f"are not {numbers!r}"

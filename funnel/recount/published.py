@@ -1,10 +1,11 @@
-"""The published records read back by another reader: their counts, and how a csv has to say a value."""
+"""The published records read back by another reader: their counts, and how a csv has to say values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.arrow_files import ParquetReader
@@ -45,6 +46,17 @@ def in_csv(value: str) -> str:
         return value
     number = re.fullmatch(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", value)
     return "'" + value if number is None else value
+
+
+def csv_line(cells: Iterable[Any]) -> bytes:
+    """A line of a csv as funnel writes it: texts in quotation marks, numbers without, and nothing for None."""
+    return (",".join(map(_csv_cell, cells)) + "\n").encode()
+
+
+def _csv_cell(cell: Any) -> str:
+    if isinstance(cell, str):
+        return '"' + cell.replace('"', '""') + '"'
+    return "" if cell is None else repr(cell)
 
 
 def _texts(cells: tuple[str | None, ...], shown: str) -> Symbol:

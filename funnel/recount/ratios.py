@@ -1,4 +1,4 @@
-"""Ratios of probabilities in whole numbers, and the inequalities that a promise asks of them.
+"""Ratios of probabilities in whole numbers, the inequalities that a promise asks of them, and information in nats.
 
 Single releases and histories ask the same: a single release is a history of one step.
 """
@@ -6,17 +6,18 @@ Single releases and histories ask the same: a single release is a history of one
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
-from flint import ctx
+from flint import arb, ctx
 
 from funnel.errors import SpecError
 from funnel.recount.channel import Channel
-from funnel.recount.intervals import at_most_exp, ball, exact_fraction, fraction_above, log_above
+from funnel.recount.intervals import at_most_exp, ball, below, exact_fraction, float_above, fraction_above, log_above
+from funnel.recount.packed import ONE
 from funnel.recount.promise import Promise
 
 _KINDS = ("lip", "alip", "pml", "ldp", "perfect")
@@ -31,14 +32,24 @@ class Ratio:
     ----------
     value : Fraction or None
         At least 1; None where it is infinite.
+    excess : int
+        It may be smaller: by at most this part of `ONE`, relatively.
     """
 
     value: Fraction | None = Fraction(1)
+    excess: int = 0
+
+    @property
+    def upper(self) -> Fraction | None:
+        """What it is at most, whichever of the numbers between its limits it was made of; None if that is infinite."""
+        if self.value is None or self.excess >= ONE:
+            return None
+        return self.value * ONE / (ONE - self.excess) if self.excess else self.value
 
     @property
     def nats(self) -> float:
         """Its logarithm, rounded up."""
-        return math.inf if self.value is None else log_above(self.value)
+        return math.inf if self.upper is None else log_above(self.upper)
 
     def within(self, nats: Fraction) -> bool:
         """Whether it is at most e^nats."""
@@ -54,32 +65,8 @@ def larger(best: Ratio, above: int, below: int) -> Ratio:
 
 def worse(one: Ratio, other: Ratio) -> Ratio:
     """The larger of two ratios."""
-    if one.value is None or (other.value is not None and one.value >= other.value):
-        return one
-    return other
-
-
-def largest_lifts(channel: Channel) -> tuple[Ratio, Ratio]:
-    """The largest ``P(y|s)/P(y)`` and the largest ``P(y)/P(y|s)`` over outputs and secrets that occur."""
-    up = down = Ratio()
-    for masses in channel.outputs():
-        whole = sum(masses)
-        for s in channel.secrets:
-            # P(y|s)/P(y) = (N_s / n_s) / (N / n).
-            part, average = masses[s] * channel.n, whole * channel.sizes[s]
-            up = larger(up, part, average)
-            down = larger(down, average, part)
-    return up, down
-
-
-def largest_odds(channel: Channel) -> Ratio:
-    """The largest ``P(y|s)/P(y|s')`` over outputs and secrets that occur."""
-    worst = Ratio()
-    for masses in channel.outputs():
-        given = {s: Fraction(masses[s], channel.sizes[s]) for s in channel.secrets}
-        high, low = max(given, key=given.__getitem__), min(given, key=given.__getitem__)
-        worst = larger(worst, masses[high] * channel.sizes[low], masses[low] * channel.sizes[high])
-    return worst
+    mine, theirs = one.upper, other.upper
+    return one if mine is None or (theirs is not None and mine >= theirs) else other
 
 
 def scaled(nats: float, side: Fraction | None, budget: Fraction) -> float:
@@ -134,6 +121,15 @@ class Side:
         return [(shares[s] * whole, masses[s] * total) for s in known]
 
 
+def largest(side: Side, posteriors: Iterable[Sequence[int]], shares: Sequence[int]) -> Ratio:
+    """The largest ``A/B`` of a side over posteriors, as of `Side.terms`."""
+    best = Ratio()
+    for masses in posteriors:
+        for up, down in side.terms(masses, shares):
+            best = larger(best, up, down)
+    return best
+
+
 def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
     """The inequalities of a promise, with its budgets times a factor.
 
@@ -159,6 +155,10 @@ def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ..
     return Side("lift", nats), Side("inverse", nats)
 
 
+LIFTS = Side("lift", Fraction(0)), Side("inverse", Fraction(0))
+"""Both lifts, whatever their budgets are."""
+
+
 class Leakage(Protocol):
     """What a side measures."""
 
@@ -175,3 +175,91 @@ def level_above(promise: Promise, sides: Sequence[Side], worst: Sequence[Leakage
     """
     levels = (scaled(one.nats, side.nats, promise.budget) for side, one in zip(sides, worst, strict=True))
     return max(levels, default=0.0)
+
+
+@dataclass(frozen=True)
+class PlainInformation:
+    """What a release says about the published columns, in nats.
+
+    Attributes
+    ----------
+    utility : float
+        I(X;Y).
+    entropy : float
+        H(X).
+    share : float
+        Their quotient; 1 where there is nothing to say.
+    """
+
+    utility: float
+    entropy: float
+    share: float
+
+
+def plain_information(channel: Channel) -> PlainInformation:
+    """I(X;Y), H(X) and their quotient; O(a b c)."""
+    records = channel.records
+    total = channel.n * channel.denominator
+    terms = []
+    for y in range(len(channel.weights)):
+        # P(u, y) = N[u] / total.
+        joint = channel.masses_by_input(y)
+        whole = sum(mass for _, mass in joint)
+        terms += [mass / total * _log_of_quotient(mass * channel.n, whole * records[u]) for u, mass in joint]
+    utility = max(0.0, math.fsum(terms))
+    entropy = math.fsum(size / channel.n * math.log(channel.n / size) for size in records if size)
+    return PlainInformation(utility, entropy, utility / entropy if entropy else 1.0)
+
+
+def _log_of_quotient(above: int, below: int) -> float:
+    """ln(above / below) to full precision, near 1 too, where the quotient itself has lost its digits."""
+    return math.log1p((above - below) / below) if 2 * abs(above - below) < below else math.log(above / below)
+
+
+@dataclass(frozen=True)
+class SecretInformation:
+    """I(S;Y) of a channel.
+
+    Attributes
+    ----------
+    joint : tuple of tuple of int
+        Masses of the outputs that occur and the secrets that occur.
+    """
+
+    joint: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, channel: Channel) -> SecretInformation:
+        """That of the channel's exact law."""
+        return cls(tuple(tuple(masses[s] for s in channel.secrets) for masses in channel.outputs()))
+
+    @property
+    def nats(self) -> float:
+        """In nats, rounded up."""
+        return 0.0 if self._independent else float_above(self._value)
+
+    def within(self, nats: Fraction) -> bool:
+        """Whether it is at most a bound, exactly: unless it is 0 it is no rational number, so an interval decides."""
+        return self._independent or (nats > 0 and not below(nats, self._value))
+
+    @property
+    def _independent(self) -> bool:
+        total, secrets = sum(map(sum, self.joint)), [sum(column) for column in zip(*self.joint, strict=True)]
+        return all(
+            mass * total == sum(masses) * secret
+            for masses in self.joint
+            for mass, secret in zip(masses, secrets, strict=True)
+        )
+
+    def _value(self) -> arb:
+        """``H(S) + H(Y) - H(S, Y)``."""
+        secrets = [sum(column) for column in zip(*self.joint, strict=True)]
+        outputs = [sum(masses) for masses in self.joint]
+        return _entropy(secrets) + _entropy(outputs) - _entropy([mass for masses in self.joint for mass in masses])
+
+
+def _entropy(masses: Sequence[int]) -> arb:
+    """Of the law in proportion to whole numbers, at the precision that is set."""
+    total = sum(masses)
+    sums = sum((arb(mass) * arb(mass).log() for mass in masses if mass), arb(0))
+    return arb(total).log() - sums / arb(total)

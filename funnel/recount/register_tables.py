@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from funnel.errors import DataError
+from funnel.recount.reading import read
 
 if TYPE_CHECKING:
     import duckdb
@@ -102,6 +103,10 @@ def whole_number(number: object) -> int:
     return number
 
 
+def _is_count(number: int) -> bool:
+    return number >= 0
+
+
 @dataclass(frozen=True)
 class Named:
     """An entry as the head of a register names it.
@@ -120,8 +125,8 @@ class Named:
     folder: str
     entry: str
     people: str
-    missing: int
-    rows: str | None
+    missing: Annotated[int, _is_count]
+    rows: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,14 +159,8 @@ def read_head(folder: Path) -> Head:
     try:
         content = file_content(path)
         said = json.loads(content)
-        named = [
-            Named(
-                str(one["folder"]), str(one["entry"]), str(one["people"]), whole_number(one["missing"]), one.get("rows")
-            )
-            for one in said["entries"]
-        ]
         digests = (*map(str, said["earlier"]), hashlib.sha256(content).hexdigest())
-        return Head(tuple(named), said["forgotten"], digests)
+        return Head(read(tuple[Named, ...], said["entries"]), said["forgotten"], digests)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged(path, "is no head of a register") from None
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from funnel.errors import DataError
-from funnel.recount.channel import Channel, Symbols
+from funnel.recount.channel import Channel, Row, SparseRow, Symbols, entries_of, spread
 from funnel.recount.count_box import CountBox
 from funnel.recount.levels import PlainLevel, level_of
 from funnel.recount.part_beliefs import KnownValues, beliefs
 from funnel.recount.promise import Promise
 from funnel.recount.source import Recount
-from funnel.recount.sparse_row import Row, SparseRow, entries_of, spread
 
 
 @dataclass(frozen=True)

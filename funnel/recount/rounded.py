@@ -14,14 +14,14 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.balance import average_complaints, is_invariant
-from funnel.recount.channel import Channel
+from funnel.recount.channel import Channel, by_secret
 from funnel.recount.chapters import WHOLE, Chapter
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import plain_level
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.promise import read_promise
+from funnel.recount.ratios import PlainInformation, plain_information
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
 
@@ -75,7 +75,7 @@ def rounding_complaints(
         if told != exact or off != 0:
             yield "is not the effective one to the last unit, and no other is in balance"
         return
-    counts = [chapter.counts[start : start + a] for start in range(0, len(chapter.counts), a)]
+    counts = by_secret(chapter.counts, a)
     step = share_step(sum(chapter.counts))
     first = max(_COARSEST, math.ceil(-math.log2(step)))
     both = (exact, _mixed(exact, [sum(column) for column in zip(*counts, strict=True)]))

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from funnel.errors import DataError
-from funnel.recount.arrow_files import ArrowReader, ParquetReader
+from funnel.recount.arrow_files import FORMATS, ArrowReader, ParquetReader
 from funnel.recount.cells import TEXT, Kind, condition_of, meaning_of
 from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
 from funnel.recount.files import at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
-from funnel.recount.loaded_files import FORMATS
 from funnel.recount.rows import Cells, CsvReader, FileReader, connect
 from funnel.spec import ReleaseSpec
 

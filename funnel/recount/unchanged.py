@@ -1,4 +1,7 @@
-"""What stays as it is under an invariant protocol, and what observers conclude: again, in whole numbers."""
+"""What stays as it is under an invariant protocol, and what observers conclude: again, in whole numbers.
+
+Release validation and audits both ask this; nothing here is shared with what makes the figures.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from funnel.recount.channel import Symbols
-from funnel.recount.part_beliefs import beliefs
+from funnel.recount.channel import Symbols, weights_of
+from funnel.recount.part_beliefs import beliefs as part_beliefs
+from funnel.recount.plain_distributions import NOISE, mismatch
 from funnel.recount.source import Recount
 
 Json = Mapping[str, Any]
@@ -18,8 +22,26 @@ Symbol = tuple[str, ...]
 
 # Steps of secrets, values and outputs beyond which no observers are told of.
 LARGEST = 20_000_000
-_RARE = 1000
 _TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Rule:
+    """By what figures are rounded and bounded.
+
+    Attributes
+    ----------
+    step : float
+        Public shares are multiples of it.
+    budget : float
+        Of the declared guarantee, nats.
+    ceiling : float or None
+        The largest lift of a secret that the guarantee allows; None where it sets no limit to single lifts.
+    """
+
+    step: float
+    budget: float
+    ceiling: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +70,8 @@ class PlainStays:
     def rows(self) -> dict[Symbol, dict[Symbol, int]]:
         """Weights that are not zero, by input and output."""
         found: dict[Symbol, dict[Symbol, int]] = {x: {} for x in self.symbols}
-        for y, row in zip(self.symbols, self.protocol["weights"], strict=True):
-            for x, weight in row.items() if isinstance(row, dict) else enumerate(row):
-                if int(weight):
-                    found[self.symbols[int(x)]][y] = int(weight)
+        for y, x, weight in weights_of(self.protocol):
+            found[self.symbols[x]][self.symbols[y]] = weight
         return found
 
     def stays(self, x: Symbol) -> int:
@@ -86,12 +106,12 @@ class PlainUnchanged(PlainStays):
     counted: Recount
 
     @cached_property
-    def _beliefs(self) -> tuple[Mapping[tuple[Symbol, Symbol], int], int]:
+    def beliefs(self) -> tuple[Mapping[tuple[Symbol, Symbol], int], int]:
         """Counts of secrets and values, times a number: between parts of classes what is believed of these."""
         counted = self.counted
         if not counted.having:
             return counted.counts, 1
-        table = beliefs(counted.table(counted.secret, counted.inputs), counted.inputs)
+        table = part_beliefs(counted.table(counted.secret, counted.inputs), counted.inputs)
         cells = {
             (s, x): number
             for s, row in zip(counted.secret, table, strict=True)
@@ -109,52 +129,10 @@ class PlainUnchanged(PlainStays):
         return found
 
     @property
-    def share(self) -> float:
-        """Records wholly unchanged."""
-        return sum(n * self.stays(x) for x, n in self.records.items()) / (self.counted.rows * self.whole)
-
-    @property
-    def error(self) -> float:
-        """Largest standard error of a counted share."""
-        spread: dict[Symbol, int] = {}
-        for x, n in self.records.items():
-            for y, weight in self.rows[x].items():
-                spread[y] = spread.get(y, 0) + n * weight * (self.whole - weight)
-        return math.sqrt(max(spread.values()) / (self.counted.rows * self.whole) ** 2)
-
-    def in_column(self, place: int) -> float:
-        """Records whose value in a column is the true one."""
-        kept = sum(n * self.keeps(x, slice(place, place + 1)) for x, n in self.records.items())
-        return kept / (self.counted.rows * self.whole)
-
-    @property
     def publishes_secret(self) -> bool:
         """Whether published values begin with those of the secret."""
         columns = self.counted.secret_columns
         return self.counted.published_columns[: len(columns)] == columns
-
-    def of_secret(self, s: Symbol) -> tuple[float, float]:
-        """Of the records with a secret those wholly unchanged, and those whose published secret is the true one."""
-        of = [(x, n) for (secret, x), n in self._beliefs[0].items() if secret == s and n]
-        people = sum(n for _, n in of) * self.whole
-        kept = sum(n * self.stays(x) for x, n in of)
-        same = sum(n * self.keeps(x, slice(len(s))) for x, n in of)
-        return (kept / people, same / people) if people else (0.0, 0.0)
-
-    @property
-    def rare(self) -> tuple[float, float | None]:
-        """Records in combinations of less than a thousandth of all, and those of them that are unchanged."""
-        rare = {x: n for x, n in self.records.items() if n * _RARE < self.counted.rows}
-        people = sum(rare.values())
-        kept = sum(n * self.stays(x) for x, n in rare.items())
-        return people / self.counted.rows, kept / (people * self.whole) if people else None
-
-    @property
-    def exact(self) -> float:
-        """Records in combinations that always stay, and that nothing else that occurs becomes."""
-        entered = self.entered(self.records)
-        kept = sum(n for x, n in self.records.items() if self.stays(x) == self.whole and x not in entered)
-        return kept / self.counted.rows
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -189,7 +167,7 @@ class PlainUnchanged(PlainStays):
     def _observed(self, some: tuple[int, ...], budget: float) -> tuple[float, float]:
         seen: dict[tuple[Symbol, Symbol], dict[Symbol, int]] = {}
         people: dict[Symbol, dict[Symbol, int]] = {}
-        counts, unit = self._beliefs
+        counts, unit = self.beliefs
         for (s, x), n in counts.items():
             if not n:
                 continue
@@ -211,3 +189,55 @@ class PlainUnchanged(PlainStays):
             if most > budget * (1 + _TOLERANCE) + _TOLERANCE:
                 outside += shown
         return level, outside / (self.counted.rows * unit * self.whole)
+
+
+def share_mismatch(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:
+    """That a share is not the exact one as a multiple of a step; what is not nothing may be stated as one step.
+
+    Parameters
+    ----------
+    name : str
+    stated : object
+    exact : float or None
+        None where there is no such share.
+    step : float
+    """
+    if exact is None or stated is None:
+        if stated is not exact:
+            yield f"{name} is {stated!r} instead of {exact!r}"
+        return
+    if (why := mismatch(stated, exact, step)) is not None:
+        yield f"{name} {why}"
+
+
+def ceiling_mismatch(name: str, stated: object, prior: float, rule: Rule, published: bool) -> Iterator[str]:
+    """That the limit of how often a value of the secret may stay is not that of the guarantee.
+
+    Parameters
+    ----------
+    name : str
+    stated : object
+    prior : float
+        The share of the value.
+    rule : Rule
+    published : bool
+        Whether the secret is a published column; nothing is stated otherwise.
+    """
+    if not published or rule.ceiling is None:
+        if stated is not None:
+            yield f"at_most of {name} is {stated!r}, and there is no such limit"
+        return
+    limit = min(1.0, rule.ceiling * prior)
+    if not isinstance(stated, float) or not limit - NOISE <= stated <= limit + rule.step + NOISE:
+        yield f"at_most of {name} is {stated!r}, which the guarantee does not make it"
+
+
+def observer_complaints(name: str, stated: Json, level: float, outside: float, rule: Rule) -> Iterator[str]:
+    """That a level and a share of people beyond the budget are not those that some observers come to."""
+    reached = math.inf if stated["level"] == "infinite" else stated["level"]
+    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
+    coarse = max(rule.budget, level * 1.11 + rule.budget / 5)
+    if not (level * (1 - NOISE) - NOISE <= reached and (reached <= coarse or math.isinf(level))):
+        yield f"level of {name} is {stated['level']!r}, which is not what they can conclude"
+    if not outside - NOISE <= stated["outside"] <= outside + rule.step + NOISE:
+        yield f"outside of {name} is {stated['outside']!r}, which does not follow"

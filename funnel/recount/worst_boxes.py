@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from funnel.recount.channel import Channel
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import UNIT, DistributionBox
-from funnel.recount.ratios import Ratio, Side, larger, largest_lifts, largest_odds
-from funnel.recount.share_limits import extreme
+from funnel.recount.count_box import UNIT, CountBox, DistributionBox, extreme
+from funnel.recount.ratios import Ratio, Side, larger, largest
 
 # What probabilities add up to.
 _WHOLE = UNIT, UNIT
@@ -90,11 +88,10 @@ class _Side:
     corners: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(
-        cls, values: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...], totals: tuple[int, int]
-    ) -> _Side:
-        sums = Envelope(values, lower, upper)
-        return cls(sums, max(1, totals[0]), totals[1], tuple(sums.corners(*totals)))
+    def of(cls, box: CountBox, s: int, row: Sequence[int], sign: int) -> _Side:
+        least, most = box.totals[s]
+        sums = Envelope([sign * weight for weight in row], box.lower[s], box.upper[s])
+        return cls(sums, max(1, least), most, tuple(sums.corners(least, most)))
 
     def peak(self) -> tuple[int, int]:
         """The smallest (total, sum) with the largest mean: where A is straight A/N is monotonous, so at a corner."""
@@ -122,7 +119,7 @@ def largest_odds_over_counts(channel: Channel, box: CountBox) -> Ratio:
     """
     worst = Ratio()
     for rows in _rows(channel):
-        means = {s: [_side(box, s, rows[s], sign).peak() for sign in (1, -1)] for s in _possible(box)}
+        means = {s: [_Side.of(box, s, rows[s], sign).peak() for sign in (1, -1)] for s in _possible(box)}
         for s, ((of, most), _) in means.items():
             for t, (_, (among, least)) in means.items():
                 if s != t:
@@ -145,8 +142,8 @@ def largest_lifts_over_counts(channel: Channel, box: CountBox) -> tuple[Ratio, R
     """
     up = down = Ratio()
     for rows in _rows(channel):
-        above = {s: _side(box, s, rows[s], 1) for s in _possible(box)}
-        below = {s: _side(box, s, rows[s], -1) for s in _possible(box)}
+        above = {s: _Side.of(box, s, rows[s], 1) for s in _possible(box)}
+        below = {s: _Side.of(box, s, rows[s], -1) for s in _possible(box)}
         for s in above:
             up = _searched(up, above[s], [below[t] for t in below if t != s], True)
             down = _searched(down, below[s], [above[t] for t in above if t != s], False)
@@ -208,10 +205,6 @@ def _possible(box: CountBox) -> list[int]:
     return [s for s, (_, most) in enumerate(box.totals) if most > 0]
 
 
-def _side(box: CountBox, s: int, row: tuple[int, ...], sign: int) -> _Side:
-    return _Side.of(tuple(sign * weight for weight in row), box.lower[s], box.upper[s], box.totals[s])
-
-
 def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> Ratio:
     """The largest ``P(y|s)/P(y|t)`` over outputs, secrets s other than t, and laws in the box.
 
@@ -251,22 +244,16 @@ def _reaches(channel: Channel, box: DistributionBox) -> Iterator[tuple[list[int]
             yield [extreme(row, limits, _WHOLE, -1) for row, limits in zip(rows, box.inputs, strict=True)], most
 
 
-def lifts_over(channel: Channel, possible: Possible) -> tuple[Ratio, Ratio]:
-    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and all that may be true."""
-    if possible is None:
-        return largest_lifts(channel)
-    if isinstance(possible, CountBox):
-        return largest_lifts_over_counts(channel, possible)
-    return largest_lifts_over_distributions(channel, possible)
-
-
 def worst_of(sides: Sequence[Side], channel: Channel, possible: Possible) -> list[Ratio]:
     """The largest ratio of every side, over outputs and all that may be true."""
+    if possible is None:
+        return [largest(side, channel.outputs(), channel.sizes) for side in sides]
     if any(side.name == "odds" for side in sides):
-        if possible is None:
-            return [largest_odds(channel)]
         if isinstance(possible, CountBox):
             return [largest_odds_over_counts(channel, possible)]
         return [largest_odds_over_distributions(channel, possible)]
-    up, down = lifts_over(channel, possible)
+    if isinstance(possible, CountBox):
+        up, down = largest_lifts_over_counts(channel, possible)
+    else:
+        up, down = largest_lifts_over_distributions(channel, possible)
     return [up if side.name == "lift" else down for side in sides]

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.audit.evidence import _is_level
 from funnel.audit.recheck import CHECKS
 from funnel.pipeline.expectations import Finished, announced, judge
 from funnel.pipeline.expectations.checks import SOURCE_CHECKS
 from funnel.recount.documentation import documentation_again
+from funnel.recount.found_histories import is_level
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
 from funnel.release.public_report import PublicReport
@@ -248,7 +247,7 @@ def test_noise_that_nobody_declared_is_not_taken_for_judged(finished: Finished) 
 def test_a_level_is_stated_as_it_is_or_above_it_by_what_its_search_may_miss(
     stated: object, nats: float, above: float, holds: bool
 ) -> None:
-    assert _is_level(stated, SimpleNamespace(nats=nats), above) == holds  # type: ignore[arg-type]
+    assert is_level(stated, nats, nats * (1 + above), 1e-9) == holds
 
 
 def test_evidence_that_is_gone_fails_what_rests_on_it(finished: Finished) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.audit.check import State, overall
-from funnel.audit.told import Told
+from funnel.audit.context import Told
 from funnel.cli import main
 from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.estimation.plain_counts import PlainCounts

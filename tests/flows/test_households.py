@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,13 @@ from funnel.audit.check import State
 from funnel.audit.recheck import recheck
 from funnel.errors import FunnelError, SpecError
 from funnel.pipeline.flows.pipeline import run_release
+from funnel.recount import histories
+from funnel.recount.chapters import Rows
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
+from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
+from funnel.recount.path_laws import HistoryDistribution
+from funnel.recount.ratios import Side
 from funnel.register.register import Register
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -100,6 +106,27 @@ def test_the_secret_of_every_member_is_within_the_bound_in_two_versions(made: Ma
         (None, True),
         ("households/1.0.0", True),
     ]
+
+
+def test_fractions_decide_the_same_of_every_member(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where limits on a law do not decide its fractions do: of the row of the household that it is about."""
+    usual, asked = recounted(made.spec), set[int]()
+
+    def undecided(
+        sides: Sequence[Side], inner: Sequence[Side], law: HistoryDistribution, rows: Rows, shares: Sequence[int]
+    ) -> HistoryFinding:
+        if law.excess:
+            asked.add(law.row)
+            raise Undecided
+        return judge_history(sides, inner, law, rows, shares)
+
+    monkeypatch.setattr(histories, "judge_history", undecided)
+    again = recounted(made.spec)
+    assert max(asked) > 1
+    for one, other in zip(usual.versions, again.versions, strict=True):
+        assert (one.broken, one.moved, one.outside) == (other.broken, other.moved, other.outside)
+        for told, found in zip(one.observers, other.observers, strict=True):
+            assert told.level == pytest.approx(found.level, abs=1e-12)
 
 
 def test_the_audit_passes(made: Made) -> None:

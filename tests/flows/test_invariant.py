@@ -16,7 +16,7 @@ import pytest
 from funnel import load_release
 from funnel.alphabet import Alphabet
 from funnel.audit.check import State, overall
-from funnel.audit.told import Told
+from funnel.audit.context import Told
 from funnel.bounds import Bounds
 from funnel.errors import ReleaseRefused
 from funnel.estimation.plain_counts import PlainCounts

@@ -17,7 +17,7 @@ from funnel.analysis.estimated import estimate_release
 from funnel.analysis.question import Question
 from funnel.analysis.release import load_release
 from funnel.audit.check import State, overall
-from funnel.audit.told import Told
+from funnel.audit.context import Told
 from funnel.console import unchanged_lines
 from funnel.errors import LedgerError, SpecError
 from funnel.pipeline.flows import pipeline

@@ -9,9 +9,8 @@ import pytest
 
 from funnel.audit import recheck as rechecking
 from funnel.audit.check import Result, State
-from funnel.audit.context import AuditContext
+from funnel.audit.context import AuditContext, Coming, Told
 from funnel.audit.recheck import require_audited
-from funnel.audit.told import Coming, Told
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.ledger.account import Account, ledger_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from funnel.audit.untold import untold_places
+from funnel.audit.stated import untold_places
 from funnel.errors import DataError
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder

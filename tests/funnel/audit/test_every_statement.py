@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.audit import version_before
-from funnel.audit.untold import untold
+from funnel.audit import history
+from funnel.audit.stated import untold
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
@@ -84,11 +84,11 @@ def test_only_another_snapshot_raises_the_second_number(later: ReleaseFolder) ->
     told = PublicReport.from_json(later.numbers.read_bytes(), "report.json")
     assert told.change is not None
     assert told.change.new_data
-    assert list(version_before._number_complaints(told, told.change)) == []
+    assert list(history._number_complaints(told, told.change)) == []
     patched = told.model_copy(update={"version": "1.0.1"})
-    assert any("new_data" in said for said in version_before._number_complaints(patched, told.change))
+    assert any("new_data" in said for said in history._number_complaints(patched, told.change))
     older = told.model_copy(update={"version": "0.9.0"})
-    assert any("no version before" in said for said in version_before._number_complaints(older, told.change))
+    assert any("no version before" in said for said in history._number_complaints(older, told.change))
 
 
 def lifts(report: Any) -> list[Any]:

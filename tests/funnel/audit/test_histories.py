@@ -15,12 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 from funnel.audit import recheck as rechecking
-from funnel.audit.arithmetic import is_usual
 from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
 from funnel.audit.histories import find_register
+from funnel.audit.protected import is_usual
 from funnel.audit.recheck import Told
 from funnel.cli import main
+from funnel.recount.released import ReleasedProtocol
 from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_workspace
@@ -62,7 +63,9 @@ def judged(
     workspace = find_workspace(folder.root, "people")
     assert evidence.record is not None
     place = find_register(evidence.record, workspace, Told(register=register))
+    released = ReleasedProtocol.parse(document.to_bytes())
     known = {"evidence": evidence, "record": evidence.record, "document": document, "register": place}
+    known |= {"released": released}
     (check,) = (one for one in rechecking.CHECKS if one.name == "histories")
     found = rechecking._verified(check, SimpleNamespace(**known, public=None, coming=None))
     assert found is not None

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from funnel.audit.arithmetic import Interval
-from funnel.audit.frequencies import check_frequencies
-from funnel.audit.protected import mean_limits, read_frequencies
+from funnel.audit.protected import check_frequencies, mean_limits, read_frequencies
 from funnel.audit.recheck import Told, recheck
 from funnel.errors import DataError
 from funnel.pipeline.flows.pipeline import run_release

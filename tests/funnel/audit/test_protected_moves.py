@@ -84,9 +84,9 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> ProtocolDocument:
 
 def checked(said: dict[str, Any], document: ProtocolDocument) -> Result:
     public = PublicFrequencies.parse(json.dumps(said))
-    package, columns = {"funnel:privacy": {"frequencies": NUMBERS}}, SimpleNamespace(classes=None)
+    privacy, columns = {"frequencies": NUMBERS}, SimpleNamespace(classes=None)
     named = {"name": "panel", "version": "1.2.0"}
-    return check_protected(SimpleNamespace(noisy=public, document=document, package=package, columns=columns, **named))
+    return check_protected(SimpleNamespace(noisy=public, document=document, privacy=privacy, columns=columns, **named))
 
 
 @pytest.mark.parametrize("rows", [False, True])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.audit.arithmetic import mean_between
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
-from funnel.audit.unchanged_limits import RoundedShares
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.rendering import page_renderer
@@ -186,17 +186,16 @@ def test_means_are_those_of_the_best_and_worst_shares(
 ) -> None:
     """No shares within the limits have a mean outside, and some have both ends: against all corners of the box."""
     numbers = np.array([value for value, _, _ in values])
-    shares = object.__new__(RoundedShares)
-    shares.low = np.array([low for _, low, _ in values])
-    shares.high = shares.low + np.array([width for _, _, width in values])
-    found = shares.mean_of(range(len(values)), numbers)
-    inside = shares.low + np.array(places[: len(values)]) * (shares.high - shares.low)
+    least = np.array([low for _, low, _ in values])
+    most = least + np.array([width for _, _, width in values])
+    found = mean_between(least, most, numbers)
+    inside = least + np.array(places[: len(values)]) * (most - least)
     if inside.sum() > 1e-6:
         assert found.low - 1e-9 <= float(inside @ numbers / inside.sum()) <= found.high + 1e-9
     corners = []
     for corner in range(2 ** len(values)):
         upper = np.array([corner >> k & 1 for k in range(len(values))], dtype=bool)
-        p = np.where(upper, shares.high, shares.low)
+        p = np.where(upper, most, least)
         if p.sum() > 0:
             corners.append(float(p @ numbers / p.sum()))
     if corners:

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import DataError, SpecError
-from funnel.recount.chapters import BITS, Chapter, Tree
+from funnel.recount.chapters import Chapter, Tree
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
 from funnel.recount.history_bounds import judge_history
-from funnel.recount.memory import results_remembered
-from funnel.recount.packed import packed, scaled_up, unpacked, width_for
+from funnel.recount.packed import BITS, packed, scaled_up, unpacked, width_for
 from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import read_promise
 from funnel.recount.ratios import sides_of
+from funnel.recount.run_results import results_remembered
 from tests.plain_registers import (
     VALUES,
     WHOLE,

@@ -8,10 +8,10 @@ import funnel.recount
 ALLOWED = {"funnel.errors", "funnel.spec", "funnel.storage"}
 LIBRARIES = {"duckdb", "flint"}
 # The driver of a database, and the one library that reads Arrow and ORC files; what reads files of other programs.
-OF_ONE = {("databases.py", "psycopg"), ("arrow_files.py", "pyarrow")}
+OF_ONE = {("databases.py", "psycopg")}
 # AES itself, as in the gate's derivation of record keys.
 OF_ONE |= {("noise.py", "cryptography")}
-OF_ONE |= {("loaded_files.py", name) for name in ("pandas", "pyarrow", "pyreadstat", "openpyxl")}
+OF_ONE |= {("arrow_files.py", name) for name in ("pandas", "pyarrow", "pyreadstat", "openpyxl")}
 
 
 def _imported(file: Path) -> set[str]:

@@ -16,7 +16,7 @@ from funnel.guarantees import SRLIP, Attribute
 from funnel.history.step import Step
 from funnel.joint import Joint
 from funnel.recount.found_histories import RegisterHistories
-from funnel.recount.known_groups import known_groups
+from funnel.recount.promise import known_groups
 from tests.funnel.recount.test_both_observers import complaints, panel, published
 from tests.panels import SECRET, Wave
 from tests.sabotage.patching import Patch, patched

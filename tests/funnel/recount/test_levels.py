@@ -19,12 +19,12 @@ from funnel.guarantees import examples, names
 from funnel.joint import Joint
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import CountBox
-from funnel.recount.information import plain_information
 from funnel.recount.intervals import ball
 from funnel.recount.levels import plain_level
-from funnel.recount.memory import results_remembered
 from funnel.recount.promise import NUMBERS, SEVERAL, declared_promise, read_promise
+from funnel.recount.ratios import plain_information
 from funnel.recount.robust import _Side, quantile_above
+from funnel.recount.run_results import results_remembered
 from tests.strategies import joints
 
 TEXTS = (

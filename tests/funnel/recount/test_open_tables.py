@@ -23,12 +23,12 @@ from funnel.history.open_shares import shares_in_population, shares_under_noise
 from funnel.history.possible import PossibleStep, Reach
 from funnel.history.worst_tables import worst, worst_after
 from funnel.joint import Joint
+from funnel.recount.count_box import ONE, extreme, largest_sum, sampled_shares, shares_of
 from funnel.recount.left_open import OpenTables
 from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.recount.open_tables import _Begun, _Reach, _Step, _tail_of_changes
 from funnel.recount.promise import read_promise
 from funnel.recount.ratios import sides_of
-from funnel.recount.share_limits import ONE, extreme, largest_sum, sampled_shares, shares_of
 from tests.funnel.history.test_possible import alphabets
 
 NUMBERS = st.integers(0, 30)

@@ -11,7 +11,7 @@ import pytest
 import funnel
 from funnel import DataError
 from funnel.progress import quiet
-from funnel.recount.information import plain_information
+from funnel.recount.ratios import plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import recount
 from funnel.source.counting import count_joint

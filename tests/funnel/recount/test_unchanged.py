@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
+from funnel.audit.unchanged_shares import UnchangedShares
 from funnel.joint import Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import Protocol
@@ -36,6 +37,25 @@ def recount_of(joint: Joint) -> Recount:
     )
 
 
+def shares_of(protocol: Protocol, joint: Joint) -> UnchangedShares:
+    return UnchangedShares.counted(PlainUnchanged(protocol.to_dict(), recount_of(joint)))
+
+
+def mean(shares: UnchangedShares, values: np.ndarray) -> float:
+    """That of all records, which counts leave no room for."""
+    found = shares.mean(values)
+    assert found.high - found.low < 1e-11
+    return (found.low + found.high) / 2
+
+
+def by_secret(shares: UnchangedShares, values: np.ndarray) -> list[float]:
+    """The same of the records with each secret."""
+    assert shares.secrets is not None
+    found = [shares.mean_of(some, values) for some in shares.secrets.values()]
+    assert all(one.high - one.low < 1e-11 for one in found)
+    return [one.low for one in found]
+
+
 @st.composite
 def scenes(draw: st.DrawFn) -> tuple[Joint, Protocol]:
     flow: IntTable = draw(flows())
@@ -48,11 +68,12 @@ def scenes(draw: st.DrawFn) -> tuple[Joint, Protocol]:
 @given(scenes())
 def test_shares_are_those_of_the_measure(scene: tuple[Joint, Protocol]) -> None:
     joint, protocol = scene
-    found, measured = PlainUnchanged(protocol.to_dict(), recount_of(joint)), unchanged(joint, protocol)
-    assert found.share == pytest.approx(measured.share)
-    assert [found.in_column(j) for j in range(2)] == pytest.approx(measured.by_column.tolist())
-    assert [found.of_secret(s)[0] for s in SECRET.symbols] == pytest.approx(np.nan_to_num(measured.by_secret).tolist())
-    assert found.exact == pytest.approx(measured.exact_share)
+    found, measured = shares_of(protocol, joint), unchanged(joint, protocol)
+    assert mean(found, found.stays) == pytest.approx(measured.share)
+    by_column = [mean(found, found.keeps(slice(j, j + 1))) for j in range(2)]
+    assert by_column == pytest.approx(measured.by_column.tolist())
+    assert by_secret(found, found.stays) == pytest.approx(np.nan_to_num(measured.by_secret).tolist())
+    assert mean(found, found.exact) == pytest.approx(measured.exact_share)
 
 
 @given(scenes(), st.sampled_from([(), (0,), (1,), (0, 1)]), st.floats(0.01, 1.0))
@@ -76,6 +97,7 @@ def test_the_secret_among_the_published_columns() -> None:
     assert found.publishes_secret
     assert found.others == (1,)
     # Half of those who do not stay draw the same secret by chance.
-    assert [found.of_secret(s)[1] for s in SECRET.symbols] == pytest.approx([0.5 + 0.5 * 0.4, 0.5 + 0.5 * 0.6])
-    assert found.share == pytest.approx(0.5 + 0.5 * float((joint.p_input**2).sum()))
+    shares = shares_of(protocol, joint)
+    assert by_secret(shares, shares.keeps(slice(1))) == pytest.approx([0.5 + 0.5 * 0.4, 0.5 + 0.5 * 0.6])
+    assert mean(shares, shares.stays) == pytest.approx(0.5 + 0.5 * float((joint.p_input**2).sum()))
     assert [size for size, _, _ in found.observers(1.0)] == [0, 1]

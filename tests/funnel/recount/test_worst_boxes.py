@@ -14,8 +14,7 @@ from scipy.stats import beta as beta_law
 
 from funnel.errors import DataError, SpecError
 from funnel.recount.channel import Channel
-from funnel.recount.count_box import CountBox
-from funnel.recount.distribution_box import UNIT, DistributionBox, distribution_box, lower_limit, upper_limit
+from funnel.recount.count_box import UNIT, CountBox, DistributionBox, distribution_box, lower_limit, upper_limit
 from funnel.recount.levels import plain_level
 from funnel.recount.promise import read_promise
 from funnel.recount.ratios import Ratio

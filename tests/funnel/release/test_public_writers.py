@@ -105,7 +105,16 @@ EXACT_MODULES = {
 READING = {
     *("is_file", "stat", "name", "as_posix", "relative_to", "read_bytes", "read_text"),
     *("file_digest", "file_facts", "open_paged", "read", "str", "of", "checked", "_read_json"),
-    *("read_document", "read_metadata", "parse_json", "check_table", "check_csv", "is_symlink", "exists", "parent"),
+    *(
+        "read_document",
+        "read_metadata",
+        "parse_json",
+        "check_table",
+        "csv_difference",
+        "is_symlink",
+        "exists",
+        "parent",
+    ),
     # Who estimates only reads.
     *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table"),
     # What judges reads files by other means.

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
-from funnel.audit.arithmetic import is_usual, off_complaints
+from funnel.audit.protected import is_usual, off_complaints
 from funnel.bounds import Bounds
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import Joint

@@ -16,7 +16,7 @@ from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.readers.formats import format_of, open_source
 from funnel.readers.formats.loaded import column_of, labels_of
-from funnel.recount.loaded_files import loaded_table
+from funnel.recount.arrow_files import loaded_table
 from funnel.recount.source import recount
 from funnel.source.counting import count_joint
 from tests.projects import spec_of

@@ -13,7 +13,6 @@ import funnel
 from funnel.frequencies.public_counts import protect
 from funnel.guarantees import LIP, Attribute, MutualInformation
 from funnel.joint import Joint
-from funnel.recount.unchanged import PlainUnchanged
 from funnel.sampling.engine import OneWorker
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.invariant import Weighting
@@ -21,7 +20,7 @@ from funnel.solver.request import Solution
 from funnel.tradeoff import unchanged_by_budget
 from funnel.tradeoff.trials import Trials
 from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, unchanged_curve
-from tests.funnel.recount.test_unchanged import recount_of
+from tests.funnel.recount.test_unchanged import by_secret, mean, shares_of
 
 COUNTS = [[30, 5, 9, 12], [10, 50, 7, 3]]
 PLAIN = Joint.from_counts(COUNTS, secret=["ill", "well"])
@@ -41,11 +40,12 @@ def test_every_point_is_the_optimum_at_its_budget(
     assert [point.budget for point in found.points] == [0.125, 0.25, 0.5, 1.0]
     for point in found.points:
         best = funnel.optimal(joint, guarantee.with_budget(point.budget), 1e-4, utility="unchanged", weights=weights)
-        again = PlainUnchanged(best.protocol.to_dict(), recount_of(joint))
-        assert point.share == pytest.approx(again.share)
-        assert point.columns == pytest.approx([again.in_column(j) for j in range(len(point.columns))])
-        place = 1 if found.secret_published else 0
-        of = {" · ".join(s): again.of_secret(s)[place] for s in joint.secret.symbols}
+        again = shares_of(best.protocol, joint)
+        assert point.share == pytest.approx(mean(again, again.stays))
+        columns = [mean(again, again.keeps(slice(j, j + 1))) for j in range(len(point.columns))]
+        assert point.columns == pytest.approx(columns)
+        kept = again.keeps(slice(again.width)) if found.secret_published else again.stays
+        of = dict(zip(map(" · ".join, joint.secret.symbols), by_secret(again, kept), strict=True))
         assert dict(zip(found.secrets, point.secrets, strict=True)) == pytest.approx(of)
         assert point.weighted is not None
         assert point.most is not None

@@ -1,4 +1,4 @@
-"""Memory: what a run computes a second time for more than one check of it, by all that the result depends on."""
+"""Run results: what a run computes a second time for more than one check of it, by all that the result depends on."""
 
 from __future__ import annotations
 
