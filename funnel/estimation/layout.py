@@ -1,9 +1,12 @@
-"""How estimates are printed: names to the left, figures to the right, and one sentence below."""
+"""How estimates are printed, names to the left and figures to the right, and what JSON has of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, isnan
+from typing import Any
+
+from funnel.joint import FloatArray
 
 # A name that is longer pushes the rest of its line to the right.
 _WIDEST = 60
@@ -35,6 +38,21 @@ def table(rows: Sequence[Sequence[str]], names: int, about: str) -> str:
 def json_figure(value: float) -> float | None:
     """A figure as JSON has it: None where it is not known, or infinite."""
     return float(value) if isfinite(value) else None
+
+
+def json_settings(estimates: object, *names: str) -> dict[str, Any]:
+    """Attributes of estimates by their names, as JSON has them."""
+    values = {name: getattr(estimates, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def json_cells(cells: Sequence[tuple[str, ...]], **figures: FloatArray) -> list[dict[str, Any]]:
+    """The values of every cell with its figures, by the names that these have."""
+    named = {name: [json_figure(value) for value in column.tolist()] for name, column in figures.items()}
+    return [
+        {"values": list(cell), **{name: column[place] for name, column in named.items()}}
+        for place, cell in enumerate(cells)
+    ]
 
 
 def shown(share: float, error: float, form: str = ".4f") -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funnel.estimation.layout import errors_of, json_figure, table
+from funnel.estimation.layout import errors_of, json_figure, json_settings, table
 from funnel.joint import FloatArray
 
 
@@ -106,12 +106,7 @@ class NumberEstimate:
             return of_mean if self.r is None else {**of_mean, "r": json_figure(self.r[place])}
 
         return {
-            "column": self.column,
-            "by": list(self.by),
-            "records": self.records,
-            "method": self.method,
-            "sampling": self.sampling,
-            "confidence": self.confidence,
+            **json_settings(self, "column", "by", "records", "method", "sampling", "confidence"),
             "cells": [
                 {
                     "values": list(cell),

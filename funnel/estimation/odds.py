@@ -9,7 +9,7 @@ import numpy as np
 
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile
-from funnel.estimation.layout import errors_of, json_figure, table
+from funnel.estimation.layout import errors_of, json_cells, json_settings, table
 from funnel.estimation.plain_counts import PlainCounts, indicators
 from funnel.estimation.value_cells import published_columns
 from funnel.estimation.variance_ratios import require_invariant
@@ -81,17 +81,10 @@ class OddsRatios:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        figures = zip(self.cells, self.odds, self.log_errors, self.lower, self.upper, self.r, strict=True)
-        names = ("odds_ratio", "log_error", "lower", "upper", "r")
+        figures = {"odds_ratio": self.odds, "log_error": self.log_errors, "lower": self.lower, "upper": self.upper}
         return {
-            "columns": list(self.columns),
-            "reference": list(self.reference),
-            "records": self.records,
-            "sampling": self.sampling,
-            "confidence": self.confidence,
-            "cells": [
-                {"values": list(cell), **dict(zip(names, map(json_figure, row), strict=True))} for cell, *row in figures
-            ],
+            **json_settings(self, "columns", "reference", "records", "sampling", "confidence"),
+            "cells": json_cells(self.cells, **figures, r=self.r),
         }
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ from funnel.errors import SolverError, SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.design import Design, design_of
 from funnel.estimation.fit import normal_quantile, require_few
-from funnel.estimation.layout import errors_of, json_figure, table
+from funnel.estimation.layout import errors_of, json_figure, json_settings, table
 from funnel.estimation.linear import Aimed
 from funnel.estimation.number_categories import StandFor
 from funnel.estimation.plain_counts import PlainCounts
@@ -105,12 +105,7 @@ class Regression:
         if self.r is not None:
             terms = [{**one, "r": json_figure(r)} for one, r in zip(terms, self.r, strict=True)]
         return {
-            "formula": self.formula,
-            "family": self.family,
-            "records": self.records,
-            "method": self.method,
-            "sampling": self.sampling,
-            "confidence": self.confidence,
+            **json_settings(self, "formula", "family", "records", "method", "sampling", "confidence"),
             "terms": terms,
         }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.estimation.layout import errors_of, json_figure, shown, table
+from funnel.estimation.layout import errors_of, json_cells, json_settings, shown, table
 from funnel.joint import FloatArray
 
 
@@ -124,26 +124,13 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
 
-        figures = zip(self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True)
-        cells = [
-            {
-                "values": list(cell),
-                "frequency": json_figure(f),
-                "error": json_figure(e),
-                "lower": float(low),
-                "upper": float(up),
-            }
-            for cell, f, e, low, up in figures
-        ]
+        names = ("columns", "given", "records", "method", "sampling", "confidence", "simultaneous")
+        ratios = {} if self.r is None else {"r": self.r}
         content = {
-            "columns": list(self.columns),
-            "given": list(self.given),
-            "records": self.records,
-            "method": self.method,
-            "sampling": self.sampling,
-            "confidence": self.confidence,
-            "simultaneous": self.simultaneous,
-            "cells": cells,
+            **json_settings(self, *names),
+            "cells": json_cells(
+                self.cells, frequency=self.frequencies, error=self.errors, lower=self.lower, upper=self.upper, **ratios
+            ),
             "rare": [{"values": list(symbol), "at_most": share} for symbol, share in self.rare],
             "together": [
                 {
@@ -158,8 +145,6 @@ class Estimate:
         }
         if self.r is not None:
             content["chi_square_r"] = self.chi_square_r
-            for figure, r in zip(cells, self.r, strict=True):
-                figure["r"] = json_figure(r)
         return content
 
     def __str__(self) -> str:

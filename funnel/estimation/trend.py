@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.layout import json_figure, shown, table
+from funnel.estimation.layout import json_figure, json_settings, shown, table
 from funnel.estimation.share_estimate import Estimate
 from funnel.joint import FloatArray
 
@@ -97,11 +97,9 @@ class Trend:
             }
 
         return {
-            "columns": list(self.columns),
-            "versions": list(self.versions),
+            **json_settings(self, "columns", "versions"),
             "times": self.times.tolist(),
-            "same_people": self.same_people,
-            "confidence": self.confidence,
+            **json_settings(self, "same_people", "confidence"),
             "cells": [
                 {
                     "values": list(cell),

@@ -13,7 +13,7 @@ from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import normal_quantile, require_few
-from funnel.estimation.layout import json_figure, table
+from funnel.estimation.layout import json_cells, json_settings, table
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
@@ -103,31 +103,15 @@ class WeightedEstimate:
         """As JSON-ready values; what cannot be told is None."""
 
         names = ("frequency", "error", "lower", "upper", "least", "largest", "unweighted")
-        figures = zip(*self._figures, strict=True)
         return {
-            "columns": list(self.columns),
-            "weight": self.weight,
-            "records": self.records,
-            "sampling": self.sampling,
-            "design_effect": self.design_effect,
-            "confidence": self.confidence,
-            "cells": [
-                {"values": list(cell), **dict(zip(names, map(json_figure, row), strict=True))}
-                for cell, row in zip(self.cells, figures, strict=True)
-            ],
+            **json_settings(self, "columns", "weight", "records", "sampling", "design_effect", "confidence"),
+            "cells": json_cells(self.cells, **dict(zip(names, self._figures, strict=True))),
         }
 
     @property
     def _figures(self) -> tuple[FloatArray, ...]:
-        return (
-            self.frequencies,
-            self.errors,
-            self.lower,
-            self.upper,
-            self.least,
-            self.largest,
-            self.unweighted,
-        )
+        intervals = self.frequencies, self.errors, self.lower, self.upper
+        return (*intervals, self.least, self.largest, self.unweighted)
 
     def __str__(self) -> str:
         rows = [(*self.columns, "weighted", "error", "from", "to", "least", "largest", "of records")]
