@@ -142,8 +142,10 @@ def _reads_as(text: str, value: float) -> bool:
         return 0 < exact < shown + last
     if text.startswith(">"):
         return shown - last < exact < scale
-    # A count is shown with all its digits, another number with two or three.
+    # A count is shown with all its digits, another number with two or three: 100 may be 102.9, and 120 not.
     counts = scale == 1 and not digits and exact == int(exact)
+    if not digits:
+        last *= 10.0 ** max(0, min(len(whole) - len(whole.rstrip("0")), len(whole) - 2))
     return abs(shown - exact) <= (0 if counts else max(last * (1 + _DIGITS), exact / 100))
 
 

@@ -257,6 +257,10 @@ def test_every_form_of_a_number_is_read_again() -> None:
             assert _reads_as(form(number), number), (form, number)
             if form is not number_texts.percent_at_most or number > 0.1:
                 assert not _reads_as(form(number), number * 1.3), (form, number)
+    # Ratios have two digits, however large they are.
+    for number in [*np.geomspace(1.0003, 4e5, 400).tolist(), 102.857]:
+        assert _reads_as(number_texts.significant(number, 2), number), number
+        assert not _reads_as(number_texts.significant(number, 2), number * 1.3), number
     for text, number in (("none", 0.0), ("infinite", math.inf), ("48,842\xa0records", 48_842), ("<\xa00.1\xa0%", 4e-4)):
         assert _reads_as(text, number)
         assert not _reads_as(text, 7.0)
