@@ -27,7 +27,7 @@ from tests.tasks.test_units_noise import SPEC
 EXACT = (
     SPEC.replace("epsilon = 4.0", 'protection = "none"')
     .replace('"lip:1.0"', '"rsrlip:0.8,0.05"')
-    .replace('"grr"', '"auto"')
+    .replace('"grr"', '"optimal"')
     .replace('publish = ["ward"]', 'publish = ["size", "town"]')
     .replace('unit = ["patient"]', 'record_key = ["id"]')
     .replace('ward = ["a", "b", "c"]', 'size = ["a", "b"]\ntown = ["x", "y"]')
