@@ -79,6 +79,12 @@ class Book:
         self.nodes.update(zip(named, waves.after[last].tolist(), strict=True))
         return waves
 
+    def got(self, unit: int, t: int) -> tuple[int, ...]:
+        """The outputs of the rows of a unit in a version."""
+        version, waves = self.done[t]
+        start = sum(len(rows) for other, rows in version.items() if other < unit)
+        return tuple(waves.outputs[start : start + len(version[unit])].tolist())
+
     def _changes(self, version: Version) -> dict[int, Changes]:
         found = {}
         for ordinal, chapter in enumerate(self.past.chapters):
