@@ -67,16 +67,16 @@ def test_it_is_least_squares_of_both() -> None:
     shares = nearest_distribution(noisy.shares, noisy.variances)
     for _ in range(2):
         spread = (np.diag(channel @ shares) - (channel * shares) @ channel.T)[:2, :2] / 400
-        rows = np.vstack([channel[:2], np.eye(6), np.ones((1, 6))])
-        weights = np.zeros((9, 9))
-        weights[:2, :2], weights[2:8, 2:8] = np.linalg.inv(spread), np.diag(1 / noisy.variances)
-        weights[8, 8] = 1e14
-        seen = np.concatenate([counts[:2] / 400, noisy.shares, [1.0]])
-        inverse = np.linalg.inv(rows.T @ weights @ rows)
-        expected = inverse @ rows.T @ weights @ seen
+        rows, one = np.vstack([channel[:2], np.eye(6)]), np.ones((6, 1))
+        weights = np.zeros((8, 8))
+        weights[:2, :2], weights[2:, 2:] = np.linalg.inv(spread), np.diag(1 / noisy.variances)
+        seen = np.concatenate([counts[:2] / 400, noisy.shares])
+        # That the sum is one is a condition with a multiplier: as a large weight it would cost half of all digits.
+        inverse = np.linalg.inv(np.block([[rows.T @ weights @ rows, one], [one.T, np.zeros((1, 1))]]))[:6]
+        expected, inverse = inverse @ np.append(rows.T @ weights @ seen, 1.0), inverse[:, :6]
         shares = nearest_distribution(expected, np.diag(inverse))
-    assert aimed.unbiased == pytest.approx(expected, abs=1e-6)
-    assert aimed.fitted == pytest.approx(shares, abs=1e-6)
+    assert aimed.unbiased == pytest.approx(expected, abs=1e-9)
+    assert aimed.fitted == pytest.approx(shares, abs=1e-9)
     assert aimed.told.all()
 
 
