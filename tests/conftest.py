@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-# As commands do, and before anything imports numpy: threads of two workers wait for one another on two processors.
+# Before anything imports numpy or scikit-learn: threads of two workers wait for one another on two processors, as those
+# of OpenMP do at work. On a busy machine a classifier of a tenth of a second took twelve.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests import chance, forest
 from tests.ledger.servers import Server, running_server

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import binom, binomtest
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks.comparison.releases import Release
 from benchmarks.comparison.tables import BoolArray, Trial
@@ -59,6 +58,8 @@ class Classifier:
     """Gradient boosting, trained on the secret of published records by their other columns."""
 
     def __init__(self, codes: IntArray, secrets: int, seed: int = 0) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         self._secrets = secrets
         self._model = HistGradientBoostingClassifier(
             max_iter=30, learning_rate=0.25, categorical_features=list(range(codes.shape[1] - 1)), random_state=seed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -65,19 +66,10 @@ class DistributionSet:
         for_known: bool = False,
     ) -> None:
         self._past, self._alpha, self._row, self._for_known = past, alpha, row, for_known
+        self._joint, self._limits_to, self._of_units = joint, limits, of_units
         self._known: dict[int, Reach] = {}
         self._earlier: dict[tuple[int, int], PossibleStep] = {}
-        # By the version that units came from: whatever row it is, secrets are as common as among these.
-        self._steps: dict[int, PossibleStep] = {}
         self._number = self._versions(len(past)) + (row == 1)
-        self._next_row: PossibleStep | None = None
-        if row > 1:
-            self._next_row = self._between_rows(len(past) - 1, limits[len(past) - 1])
-            return
-        known = self._known_in(joint)
-        self._steps[-1] = self._step(self._number, joint, None, of_units).for_known(known)
-        for v, one in limits.items():
-            self._steps[v] = self._step(self._number, joint, one, of_units, past.chapters[v].joint).for_known(known)
 
     @classmethod
     def of(cls, past: Past, observed: Observed, allowed: Allowed) -> DistributionSet | None:
@@ -137,6 +129,27 @@ class DistributionSet:
             return PossibleStep(joint, shares_under_noise(joint, limits), earlier)
         box = next((box for _, box in self._parts(joint, number)), None)
         return PossibleStep(joint, shares_in_population(joint, limits, number, self._alpha, of_units, box), earlier)
+
+    @cached_property
+    def _next_row(self) -> PossibleStep | None:
+        """From the row before the one that comes; None of a first row."""
+        last = len(self._past) - 1
+        return self._between_rows(last, self._limits_to[last]) if self._row > 1 else None
+
+    @cached_property
+    def _steps(self) -> dict[int, PossibleStep]:
+        """By the version that units came from: whatever row it is, secrets are as common as among these.
+
+        Found when they are asked for: who only compares point estimates needs none of the limits, which take longest.
+        """
+        if self._row > 1:
+            return {}
+        known = self._known_in(self._joint)
+        steps = {-1: self._step(self._number, self._joint, None, self._of_units).for_known(known)}
+        for v, one in self._limits_to.items():
+            earlier = self._past.chapters[v].joint
+            steps[v] = self._step(self._number, self._joint, one, self._of_units, earlier).for_known(known)
+        return steps
 
     def _between_rows(self, last: int, limits: MoveLimits) -> PossibleStep:
         """From the row of a chapter to the next one of its units; secrets as common as among units that are new."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -62,6 +65,36 @@ def process_group(command: list[str], environment: dict[str, str], log: Path, cw
             process.wait()
 
 
+def migrated(home: Path) -> Path:
+    """Where the database of a server is, with the tables that a server of this version made before, if one did.
+
+    A server makes them by all its migrations since the first version, which takes it longer than to start.
+    """
+    database = home / "prefect.db"
+    home.mkdir()
+    kept = _kept_database()
+    if kept.is_file():
+        shutil.copyfile(kept, database)
+    return database
+
+
+def keep_migrated(database: Path) -> None:
+    """Keep the database of a server that has started, and that nobody has asked for anything yet, for later runs."""
+    kept = _kept_database()
+    if kept.is_file():
+        return
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    whole = kept.with_suffix(f".{os.getpid()}")
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(whole)) as copy:
+        source.backup(copy)
+    whole.replace(kept)
+
+
+def _kept_database() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "funnel" / f"prefect-{version('prefect')}.db"
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Environment in which the orchestrator's commands and flows use a real server on the loopback interface."""
@@ -72,6 +105,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     url = f"http://127.0.0.1:{port}/api"
     environment = {**os.environ, **QUIET, "PREFECT_HOME": str(home / "home")}
     environment.pop("PREFECT_API_URL", None)
+    database = migrated(home / "home")
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     with process_group(command, environment, home / "server.log", home) as process:
         while True:
@@ -83,6 +117,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             if process.poll() is not None:
                 raise RuntimeError(f"the server did not start: {(home / 'server.log').read_text()[-2000:]}")
             time.sleep(0.3)
+        keep_migrated(database)
         yield {**QUIET, "PREFECT_HOME": str(home / "home"), "PREFECT_API_URL": url}
 
 

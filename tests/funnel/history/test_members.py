@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,14 +28,26 @@ History = tuple[tuple[str, int], ...]
 class HouseholdReader(UnitReader):
     """After a cell that no row follows comes a first row of any secret."""
 
+    def __init__(self, versions: list[Version]) -> None:
+        super().__init__(versions)
+        # Units of as many rows could have been the same ways.
+        self._paths: dict[tuple[tuple[int, int], ...], dict[Path, int]] = {}
+
     def next_row(self, t: int, cell: Cell) -> dict[Cell, Fraction]:
         followed = {before for rows in self.versions[t].values() for before in rows[:-1]}
         if cell in followed:
             return super().next_row(t, cell)
         return shares(Counter(rows[0] for rows in self.versions[t].values()))
 
-    def paths(self, seen: list[tuple[int, int]]) -> dict[Path, Fraction]:
-        """Every sequence of rows in some versions, (version, rows) in their order, and how likely it is."""
+    def paths(self, seen: list[tuple[int, int]]) -> dict[Path, int]:
+        """Every sequence of rows in some versions, (version, rows) in their order, and how likely, in whole numbers."""
+        if tuple(seen) not in self._paths:
+            found = self._likely(seen)
+            whole = math.lcm(*(share.denominator for share in found.values()))
+            self._paths[tuple(seen)] = {path: int(share * whole) for path, share in found.items()}
+        return self._paths[tuple(seen)]
+
+    def _likely(self, seen: list[tuple[int, int]]) -> dict[Path, Fraction]:
         (first, rows), *later = seen
         found = {(cell,): share for cell, share in self.first(first).items()}
         before = first
@@ -50,8 +64,8 @@ class HouseholdReader(UnitReader):
 
     def _kernel(self, before: int, t: int) -> Any:
         if before == t:
-            return lambda cell: self.next_row(t, cell)
-        return lambda cell: self.next_version(before, t, cell)
+            return cache(lambda cell: self.next_row(t, cell))
+        return cache(lambda cell: self.next_version(before, t, cell))
 
     def secret_before(self, before: int | None, t: int, row: int) -> dict[int, Fraction]:
         """How common secrets are in a row, from 0, of the units that come from a version, or of all."""
@@ -66,10 +80,10 @@ class HouseholdReader(UnitReader):
         return _by(law, lambda cell: cell[0])
 
 
-def _by(law: dict[Any, Fraction], key: Any) -> dict[int, Fraction]:
-    found: dict[int, Fraction] = {}
+def _by(law: dict[Any, Any], key: Any) -> dict[int, Any]:
+    found: dict[int, Any] = {}
     for what, share in law.items():
-        found[key(what)] = found.get(key(what), Fraction()) + share
+        found[key(what)] = found.get(key(what), 0) + share
     return found
 
 
@@ -87,20 +101,20 @@ def lifts(reader: HouseholdReader, book: Book, unit: int, t: int) -> Iterator[di
     history: History = ()
     at = 0
     for v, _ in seen:
-        version, waves = book.done[v]
-        start = sum(len(version[u]) for u in sorted(version)[: sorted(version).index(unit)])
-        for row in range(len(version[unit])):
+        waves = book.done[v][1]
+        for row, got in enumerate(book.got(unit, v)):
             table, inputs = waves.step.rows_for(history), book.alphabets[v][1]
             column = {path: inputs.index(path[at][1]) for path in weights}
             for y in range(len(table)) if v == t else ():
-                after = {path: share * int(table[y, column[path]]) for path, share in weights.items()}
+                row_of = table[y].tolist()
+                after = {path: share * row_of[column[path]] for path, share in weights.items()}
                 total = sum(after.values())
                 for place, prior in enumerate(priors if total else ()):
                     told = _by(after, lambda path, place=place: path[place][0])
-                    yield {s: told.get(s, Fraction()) / total / share for s, share in prior.items()}
-            y = int(waves.outputs[start + row])
-            weights = {path: share * int(table[y, column[path]]) for path, share in weights.items()}
-            history = (*history, (f"v{v}" if row == 0 else f"v{v}#{row + 1}", y))
+                    yield {s: Fraction(told.get(s, 0), total) / share for s, share in prior.items()}
+            row_of = table[got].tolist()
+            weights = {path: share * row_of[column[path]] for path, share in weights.items() if row_of[column[path]]}
+            history = (*history, (f"v{v}" if row == 0 else f"v{v}#{row + 1}", got))
             at += 1
 
 
@@ -130,8 +144,13 @@ def test_the_secret_of_every_member_is_within_the_bound_for_whoever_adds_up_all_
     reader, book = HouseholdReader(made), Book(guarantee, read_alone=False, seed=seed)
     for t, version in enumerate(made):
         waves = book.extend(version)
-        worst = 0.0
+        worst, known = 0.0, set[Any]()
         for unit in version:
+            # What is told of units that got the same is the same.
+            got = tuple((v, book.got(unit, v)) for v in range(t + 1) if unit in made[v])
+            if got in known:
+                continue
+            known.add(got)
             found = list(lifts(reader, book, unit, t))
             if t == 0 or not waves.step.moved:
                 assert all(allowed(guarantee, lift) for lift in found)
@@ -156,9 +175,8 @@ def beyond(version: Version, book: Book) -> int:
     """Units of whom some member's secret is outside LIP 1 for an output that one of its rows could have got."""
     reader, known = HouseholdReader([version]), {}
     found = 0
-    for unit, rows in version.items():
-        start = sum(len(version[u]) for u in sorted(version)[: sorted(version).index(unit)])
-        drawn = tuple(book.done[0][1].outputs[start : start + len(rows)].tolist())
+    for unit in version:
+        drawn = book.got(unit, 0)
         if drawn not in known:
             known[drawn] = any(not allowed(funnel.LIP(1.0), lift) for lift in lifts(reader, book, unit, 0))
         found += known[drawn]

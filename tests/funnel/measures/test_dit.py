@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 
-import dit
 import pytest
 from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
-from funnel.joint import FloatArray
 from tests.funnel.measures.channels import channels, full_law
 
 BIT = math.log(2)
 
 
-def distribution(law: FloatArray) -> dit.Distribution:
-    return dit.Distribution.from_ndarray(law / law.sum())
-
-
 @settings(max_examples=40)
 @given(channels())
 def test_information(channel: tuple[Joint, Protocol]) -> None:
+    # Takes two seconds, which the other worker need not spend.
+    import dit
+
     joint, protocol = channel
-    whole = distribution(full_law(joint, protocol))
+    law = full_law(joint, protocol)
+    whole = dit.Distribution.from_ndarray(law / law.sum())
     S, X, Y = [0], [1], [2]
     for counts, columns in (("inputs", X), ("secret", S), ("secret and inputs", S + X)):
         information = BIT * dit.shannon.mutual_information(whole, columns, Y)
