@@ -50,6 +50,25 @@ class ClassParts:
         if not fits or not np.array_equal(np.unique(self.class_of), np.arange(len(self.classes))):
             raise SpecError("the parts of classes do not fit their classes and the people in them")
 
+    def require_fit(self, counts: IntArray, exact: bool) -> None:
+        """Refuse counts (c, a) of other inputs or fewer people, a part without any, and counts with bounds.
+
+        Raises
+        ------
+        SpecError
+            If they are such.
+        """
+        sizes = counts.sum(axis=0)
+        fits = self.people.shape[1:] == sizes.shape and sizes.all() and (self.people <= sizes).all()
+        if not (exact and fits):
+            raise SpecError("the parts of classes do not fit the counts of their records")
+
+    def counted(self, counts: IntArray) -> IntArray:
+        """Counts (c, g) of classes, from those (c, a) of parts."""
+        found = np.zeros((len(counts), len(self.classes)), dtype=np.int64)
+        np.add.at(found.T, self.class_of, counts.T)
+        return found
+
     @property
     def content(self) -> list[object]:
         """All of it as plain values."""

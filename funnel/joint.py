@@ -59,14 +59,12 @@ class Joint:
         What the true counts may be, where ``counts`` are noisy ones: a law that is known up to noise. Guarantees then
         hold for every table within the bounds, and the counts are one of them.
     parts : ClassParts, optional
-        Where inputs are parts of classes of records: probabilities are those that the counts of classes say, and
-        ``counts`` are of parts.
+        Where inputs are parts of classes of records: probabilities are what the counts of classes say, not of parts.
 
     Raises
     ------
     SpecError
-        If shapes do not fit, a count is negative or not an integer, the counts are not within the bounds, or parts are
-        about other inputs, more people, or counts with bounds.
+        If shapes, bounds or parts do not fit the counts, or a count is negative or not an integer.
     DataError
         If there is no record at all.
 
@@ -93,9 +91,7 @@ class Joint:
         if self.bounds is not None and not self.bounds.hold(counts):
             raise SpecError("the counts of a joint law must be within its own bounds")
         if self.parts is not None:
-            sizes, people = counts.sum(axis=0), self.parts.people
-            if self.bounds is not None or people.shape[1:] != sizes.shape or (people > sizes).any():
-                raise SpecError("the parts of classes do not fit the counts of their records")
+            self.parts.require_fit(counts, self.bounds is None)
         object.__setattr__(self, "counts", counts)
         freeze(self, "counts")
 
@@ -271,10 +267,8 @@ class Joint:
         tables = [self.counts] if bounds is None else [self.counts, bounds.lower, bounds.upper, bounds.totals]
         for table in tables:
             digest.update(repr(table.shape).encode() + np.ascontiguousarray(table).tobytes())
-        if self.parts is not None:
-            digest.update(json.dumps(self.parts.content).encode())
         names_of = [[alphabet.columns, alphabet.symbols] for alphabet in (self.secret, self.inputs)]
-        digest.update(json.dumps(names_of).encode())
+        digest.update(json.dumps([*names_of, *([] if self.parts is None else self.parts.content)]).encode())
         return digest.hexdigest()
 
     @cached_property
@@ -285,11 +279,7 @@ class Joint:
     @cached_property
     def by_class(self) -> Joint:
         """Counts of secrets and classes, where inputs are parts of classes; itself where there are none."""
-        if self.parts is None:
-            return self
-        counts = np.zeros((len(self.secret), len(self.parts.classes)), dtype=np.int64)
-        np.add.at(counts.T, self.parts.class_of, self.counts.T)
-        return Joint(counts, self.secret, self.parts.classes)
+        return self if self.parts is None else Joint(self.parts.counted(self.counts), self.secret, self.parts.classes)
 
     @cached_property
     def p(self) -> FloatArray:
@@ -329,29 +319,15 @@ class Joint:
 
     @cached_property
     def occurring(self) -> Joint:
-        """The same records over the inputs that occur, without bounds; itself where all do.
-
-        Raises
-        ------
-        SpecError
-            If a part of a class has no records.
-        """
+        """The same records over the inputs that occur, without bounds; itself where all do."""
         seen = np.asarray(self.counts.any(axis=0))
         if seen.all():
             return self.as_published
-        if self.parts is not None:
-            raise SpecError("a part of a class has no records; cut the classes of these records again")
         symbols = tuple(symbol for symbol, there in zip(self.inputs.symbols, seen, strict=True) if there)
         return Joint(self.counts[:, seen], self.secret, Alphabet(self.inputs.columns, symbols))
 
     def with_secret(self) -> Joint:
-        """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal.
-
-        Raises
-        ------
-        SpecError
-            If inputs are parts of classes.
-        """
+        """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal."""
         if self.parts is not None:
             raise SpecError("no protocol between parts of classes reads or publishes the secret; leave it out")
         bounds = None if self.bounds is None else self.bounds.with_secret()

@@ -49,11 +49,7 @@ def test_a_lift_that_is_told_to_the_step_of_public_frequencies_is_close(
 ) -> None:
     step = lift_step(exact, off * expected)
     told = max(step, to_multiple(exact, step))
-    laws: Any = SimpleNamespace(
-        output_masses=[int(expected)],
-        whole=1,
-        secrets={("a",): 1},
-    )
+    laws: Any = SimpleNamespace(output_masses=[int(expected)], whole=1, secrets={("a",): 1})
     assert abs(told - exact) <= report_claims._coarseness(exact, laws, ("a",), 0)
 
 
