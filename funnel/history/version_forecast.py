@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -152,6 +152,7 @@ def outlook(
     time_limit: float | None = None,
     progress: Progress = quiet,
     kept: KeptRows | None = None,
+    targets: Mapping[float, Protocol] | None = None,
 ) -> Outlook:
     """Weigh the next version of a register; nothing is drawn.
 
@@ -173,6 +174,8 @@ def outlook(
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
     progress : callable
+    targets : dict of float to Protocol, optional
+        What it would aim at under some of the reserves, where that is another one.
 
     Raises
     ------
@@ -190,7 +193,7 @@ def outlook(
             observed,
             guarantee,
             "planned",
-            target=target,
+            target=target if targets is None else targets.get(share, target),
             worth=worth,
             reserve=share,
             # As it would be released.

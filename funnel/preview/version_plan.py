@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +12,9 @@ from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.history.observed import Observed
 from funnel.history.past import Past
+from funnel.history.reserve import RESERVES
 from funnel.history.step import Step
-from funnel.history.version_forecast import Outlook, first_people, forecast_units, outlook
+from funnel.history.version_forecast import UNIT_RESERVES, Outlook, first_people, forecast_units, outlook
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
@@ -86,11 +87,12 @@ def plan_version(
     outlooks: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows, utility, progress)
+        limit, reserve = spec.mechanism.time_limit, spec.history.budget_fraction
+        targets = _targets(spec, public, bound, rows, utility, RESERVES, progress)
+        target = targets.get(reserve)
         if target is None:
             outlooks.append(None)
             continue
-        limit, reserve = spec.mechanism.time_limit, spec.history.budget_fraction
         outlooks.append(
             outlook(
                 past,
@@ -104,6 +106,7 @@ def plan_version(
                 time_limit=limit,
                 progress=progress,
                 kept=_kept(spec),
+                targets=targets,
             )
         )
     return tuple(outlooks)
@@ -137,21 +140,28 @@ def _unit_outlooks(
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows, utility, progress)
+        targets = _targets(spec, public, bound, rows, utility, UNIT_RESERVES, progress)
+        target = targets.get(spec.history.budget_fraction)
         if target is None:
             found.append(None)
             continue
         origin = origin_of(spec, snapshot, target, secret.fingerprint)
         version = f"{spec.name}/{version_after(origin, series.earlier, series.held.all)}"
 
-        def weigh(reserve: float, bound: Guarantee = bound, target: Protocol = target, version: str = version) -> Step:
+        def weigh(
+            reserve: float,
+            bound: Guarantee = bound,
+            target: Protocol = target,
+            targets: Mapping[float, Protocol] = targets,
+            version: str = version,
+        ) -> Step:
             waves = follow_units(
                 register,
                 units,
                 bound,
                 version,
                 key,
-                target=target,
+                target=targets.get(reserve, target),
                 reserve=reserve,
                 secrets=secrets,
                 utility=utility,
@@ -190,21 +200,35 @@ def _utility(found: Preview) -> Utility:
     return utility_for(found.spec if found.settled is None else found.settled, found.protected.frequencies.joint)
 
 
-def _target(
-    spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...], utility: Utility, progress: Progress
-) -> Protocol | None:
-    """What a release would aim at, as it makes it, so that the plan is about what would be drawn."""
-    asked, declared = spec.mechanism, bound
-    bound = of_budget_fraction(declared, 1.0 if spec.history is None else spec.history.budget_fraction)
-    if bound != declared:
-        choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
-        rows = contenders(joint, bound, choice, progress, utility=utility, kept=_kept(spec))
-    row = _chosen(spec, rows)
-    if row is None or row.protocol is None:
-        return None
-    if row.protocol.inputs.columns != joint.inputs.columns:
-        raise ValueError("a protocol that is followed reads the published columns alone")
-    return coarsened(joint, bound, row.protocol, utility).named(guarantee=str(declared))
+def _targets(
+    spec: ReleaseSpec,
+    joint: Joint,
+    bound: Guarantee,
+    rows: tuple[PlanRow, ...],
+    utility: Utility,
+    reserves: Sequence[float],
+    progress: Progress,
+) -> dict[float, Protocol]:
+    """What a release would aim at under reserves, as it makes it, so that the plan is about what would be drawn.
+
+    Under that of the spec, and where that is below 1 under others, too, as one target would favour its own reserve.
+    """
+    asked, fraction = spec.mechanism, 1.0 if spec.history is None else spec.history.budget_fraction
+    choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
+    targets = {}
+    for share in {fraction} if fraction == 1 else {fraction, *reserves}:
+        inner = of_budget_fraction(bound, share)
+        if inner == bound:
+            fitted = rows
+        else:
+            fitted = contenders(joint, inner, choice, progress, utility=utility, kept=_kept(spec))
+        row = _chosen(spec, fitted)
+        if row is None or row.protocol is None:
+            continue
+        if row.protocol.inputs.columns != joint.inputs.columns:
+            raise ValueError("a protocol that is followed reads the published columns alone")
+        targets[share] = coarsened(joint, inner, row.protocol, utility).named(guarantee=str(bound))
+    return targets
 
 
 def _kept(spec: ReleaseSpec) -> FittedRows:
