@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from funnel.history.step import Step
 from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.progress import Progress
-from funnel.protocol import DENOMINATOR
+from funnel.protocol import DENOMINATOR, Protocol
 from funnel.solver.budget import Budget
 
 # What a plan shows.
@@ -147,6 +147,7 @@ def forecast_version(
     terms: VersionTerms,
     reserves: Sequence[float] = RESERVES,
     time_limit: float | None = None,
+    targets: Mapping[float, Protocol] | None = None,
 ) -> VersionForecast:
     """Weigh the next version of a register; nothing is drawn.
 
@@ -161,6 +162,8 @@ def forecast_version(
         To compare with the one of the terms.
     time_limit : float, optional
         For listing vertices, as for `funnel.optimal`.
+    targets : dict of float to Protocol, optional
+        What it would aim at under some of the reserves, where that is another one.
 
     Raises
     ------
@@ -171,9 +174,12 @@ def forecast_version(
     -----
     One step for every reserve; for a first version, where a step is quick, also one schedule for every `BEGINNINGS`.
     """
-    found = forecast_units(
-        past, lambda share: replace(terms, reserve=share).decide(past, observed), (), terms, reserves
-    )
+
+    def weigh(share: float) -> Step:
+        target = terms.target if targets is None else targets.get(share, terms.target)
+        return replace(terms, reserve=share, target=target).decide(past, observed)
+
+    found = forecast_units(past, weigh, (), terms, reserves)
     if len(past):
         return found
     return replace(found, beginnings=_beginnings(observed.joint, terms.guarantee, time_limit, terms.progress))

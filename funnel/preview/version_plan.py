@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,14 @@ from funnel.guarantees.base import Guarantee
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import Step
-from funnel.history.version_forecast import VersionForecast, first_people, forecast_units, forecast_version
+from funnel.history.version_forecast import (
+    RESERVES,
+    UNIT_RESERVES,
+    VersionForecast,
+    first_people,
+    forecast_units,
+    forecast_version,
+)
 from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
@@ -87,12 +94,14 @@ def plan_version(
     forecasts: list[VersionForecast | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows, utility, progress)
+        targets = _targets(spec, public, bound, rows, utility, RESERVES, progress)
+        target = targets.get(spec.history.budget_fraction)
         if target is None:
             forecasts.append(None)
             continue
         terms = _terms(spec, found, bound, target, progress, utility)
-        forecasts.append(forecast_version(past, observed, terms, time_limit=spec.mechanism.time_limit))
+        limit = spec.mechanism.time_limit
+        forecasts.append(forecast_version(past, observed, terms, time_limit=limit, targets=targets))
     return tuple(forecasts)
 
 
@@ -124,7 +133,8 @@ def _unit_forecasts(
     found: list[VersionForecast | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, public, bound, rows, utility, progress)
+        targets = _targets(spec, public, bound, rows, utility, UNIT_RESERVES, progress)
+        target = targets.get(spec.history.budget_fraction)
         if target is None:
             found.append(None)
             continue
@@ -133,8 +143,9 @@ def _unit_forecasts(
 
         terms = replace(_terms(spec, preview, bound, target, progress, utility), version=version)
 
-        def weigh(reserve: float, terms: VersionTerms = terms) -> Step:
-            waves = follow_units(register, units, replace(terms, reserve=reserve), key, secrets, expected)
+        def weigh(reserve: float, terms: VersionTerms = terms, targets: Mapping[float, Protocol] = targets) -> Step:
+            asked = replace(terms, reserve=reserve, target=targets.get(reserve, terms.target))
+            waves = follow_units(register, units, asked, key, secrets, expected)
             return waves.step if waves.fitted is None else waves.fitted.predicted
 
         found.append(forecast_units(register.past, weigh, spec.record_key, terms, rows=units.joint.n))
@@ -175,23 +186,42 @@ def _utility(found: Preview) -> Utility:
     return utility_for(found.spec if found.settled is None else found.settled, found.protected.frequencies.joint)
 
 
-def _target(
-    spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...], utility: Utility, progress: Progress
-) -> Protocol | None:
-    """What a release would aim at, as it makes it, so that the plan is about what would be drawn."""
-    asked, declared = spec.mechanism, bound
-    bound = of_budget_fraction(declared, 1.0 if spec.history is None else spec.history.budget_fraction)
-    if bound != declared:
-        choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
-        rows = contenders(
-            joint, bound, choice, progress, utility=utility, kept=FittedRows.within(spec.workspace_folder / spec.name)
-        )
-    row = _chosen(spec, rows)
-    if row is None or row.protocol is None:
-        return None
-    if row.protocol.inputs.columns != joint.inputs.columns:
-        raise ValueError("a protocol that is followed reads the published columns alone")
-    return coarsened(joint, bound, row.protocol, utility).named(guarantee=str(declared))
+def _targets(
+    spec: ReleaseSpec,
+    joint: Joint,
+    bound: Guarantee,
+    rows: tuple[PlanRow, ...],
+    utility: Utility,
+    reserves: Sequence[float],
+    progress: Progress,
+) -> dict[float, Protocol]:
+    """What a release would aim at under reserves, as it makes it, so that the plan is about what would be drawn.
+
+    Under that of the spec, and where that is below 1 under others, too, as one target would favour its own reserve.
+    """
+    asked, fraction = spec.mechanism, 1.0 if spec.history is None else spec.history.budget_fraction
+    choice = MechanismChoice(asked.name, asked.reads_secret, asked.time_limit, asked.weights)
+    targets = {}
+    for share in {fraction} if fraction == 1 else {fraction, *reserves}:
+        inner = of_budget_fraction(bound, share)
+        if inner == bound:
+            fitted = rows
+        else:
+            fitted = contenders(
+                joint,
+                inner,
+                choice,
+                progress,
+                utility=utility,
+                kept=FittedRows.within(spec.workspace_folder / spec.name),
+            )
+        row = _chosen(spec, fitted)
+        if row is None or row.protocol is None:
+            continue
+        if row.protocol.inputs.columns != joint.inputs.columns:
+            raise ValueError("a protocol that is followed reads the published columns alone")
+        targets[share] = coarsened(joint, inner, row.protocol, utility).named(guarantee=str(bound))
+    return targets
 
 
 def _secret(spec: ReleaseSpec, register: Register, read: Reader | None) -> ReleaseSecret:

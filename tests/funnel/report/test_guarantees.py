@@ -98,7 +98,7 @@ def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content
         assert guarantee.meaning in summary
         assert guarantee.meaning in person
     promised = promised_by(guarantee)
-    assert ("Allowed at most" in person) == (guarantee.posterior_limits(JOINT.p_secret) is not None)
+    assert ("Limit, at most" in person) == (guarantee.posterior_limits(JOINT.p_secret) is not None)
     limited = promised.lift_limits is not None or promised.ratio_limit is not None
     assert ("limits of the guarantee" in page.text or "limit of the guarantee" in page.text) == limited
     # Which value comes closest to the bound is internal.
