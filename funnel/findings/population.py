@@ -134,7 +134,8 @@ def prior_weight(counts: IntArray, prior: FloatArray) -> float:
         return -float(times @ of_column)
 
     found = minimize_scalar(unlikely, bounds=(_LEAST, _MOST), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(found.x))
+    # It is found to no more digits; those would be the processor's.
+    return float(f"{np.exp(found.x):.3g}")
 
 
 @dataclass(frozen=True, eq=False)
