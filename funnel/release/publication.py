@@ -128,8 +128,13 @@ def write_documentation(folder: ReleaseFolder, previous: Version | None) -> None
     """
     package, protocol = json.loads(folder.package.read_bytes()), json.loads(folder.protocol.read_bytes())
     told = documentation(package, protocol, None if previous is None else str(previous))
-    for name, content in told.items():
-        write_new(folder.root / name, content)
+    write_new(folder.readme, told[folder.readme.name])
+    write_new(folder.citation, told[folder.citation.name])
+    write_new(folder.catalogue, told[folder.catalogue.name])
+    if folder.channel.name in told:
+        write_new(folder.channel, told[folder.channel.name])
+    if folder.estimator.name in told:
+        write_new(folder.estimator, told[folder.estimator.name])
 
 
 def require_small(folder: ReleaseFolder, most: int) -> None:
