@@ -163,7 +163,7 @@ def make_case(seed: int) -> Case:
                 complete.append(name)
     if complete and noise:
         settings["complete"] = complete
-    if columns == list(numbers) and random.random() < 0.5:
+    if set(columns) == numbers and random.random() < 0.5:
         settings["utility"] = "variance"
     elif random.random() < 0.1:
         settings["utility"] = "estimation"

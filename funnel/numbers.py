@@ -109,14 +109,13 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
         if label in means:
             found.append(means[label])
         elif label in intervals:
-            low, high = intervals[label]
-            found.append((low + high) / 2)
+            found.append(_mean(intervals[label]))
         elif (number := number_in(label, spec.source.decimal)) is not None:
             found.append(number)
         elif label in without:
             found.append(None)
         elif label in groups:
-            found.append(_of_group(numbers_of(spec, column, groups[label])))
+            found.append(_mean(numbers_of(spec, column, groups[label])))
         else:
             raise SpecError(
                 f'utility = "variance" needs a number for every value of {column!r}, and {label!r} is none; put its '
@@ -126,8 +125,11 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
     return tuple(found)
 
 
-def _of_group(numbers: Sequence[float | None]) -> float | None:
-    """The mean of values that are published as one, each alike: how common they are is nobody's business."""
+def _mean(numbers: Sequence[float | None]) -> float | None:
+    """The mean of ends of an interval, or of values that are published as one, as the decimals they are written as.
+
+    Each counts alike: how common they are is nobody's business.
+    """
     known = [Fraction(repr(float(number))) for number in numbers if number is not None]
     return float(sum(known, Fraction()) / len(known)) if known else None
 

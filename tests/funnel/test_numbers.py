@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.audit.arithmetic import explained_limits
+from funnel.audit.package import _numbers
 from funnel.errors import DataError, SpecError
 from funnel.measures.utilities import INFORMATION, Explained, Variance
 from funnel.numbers import described_numbers, intervals_of, numbers_of, utility_for
@@ -45,7 +46,8 @@ class TestWhatCategoriesStandFor:
         spec = spec_of("t.csv", ".", recode={"x": {"bins": edges}}, numbers=numbers, source=source)
         labels = [*spec.recode["x"].bin_labels, "(missing)"]
         mine, other = numbers_of(spec, "x", labels), plain_numbers(spec, "x", labels)
-        assert [None if n is None else Fraction(n) for n in mine] == other
+        # To the bit, since the numbers that a document tells are compared with it.
+        assert [None if n is None else float(n) for n in other] == list(mine)
         intervals = intervals_of(spec, "x")
         assert intervals == plain_intervals(spec, "x")
         assert intervals[labels[0]][0] == 0
@@ -60,6 +62,22 @@ class TestWhatCategoriesStandFor:
         texts = [f"12{decimal}5", "-3", "(missing)", "Other"]
         assert numbers_of(plain, "x", texts) == (12.5, -3.0, None, None)
         assert plain_numbers(plain, "x", texts) == [Fraction(25, 2), -3, None, None]
+
+    @settings(max_examples=50)
+    @given(st.lists(st.integers(1, 599), min_size=1, max_size=6, unique=True).map(sorted))
+    def test_both_readers_have_the_same_middle_of_decimals(self, tenths: list[int]) -> None:
+        edges = [edge / 10 for edge in tenths]
+        spec = spec_of("t.csv", ".", recode={"x": {"bins": edges}}, numbers={"x": {"range": [0, 60], "decimals": 1}})
+        labels = list(spec.recode["x"].bin_labels)
+        assert list(numbers_of(spec, "x", labels)) == [
+            float(n) for n in plain_numbers(spec, "x", labels) if n is not None
+        ]
+
+    def test_intervals_that_are_published_together_alone_are_told(self) -> None:
+        told = {"funnel:numbers": {"whole": True, "intervals": {"under 10": [0, 9], "10 and over": [10, 60]}}}
+        assert _numbers(told, {"under 10", "10 and over"}) == told
+        assert _numbers(told, {"under 10 or 10 and over", "(missing)"}) == told
+        assert _numbers(told, {"red", "blue"}) == {}
 
     @settings(max_examples=50)
     @given(st.lists(st.integers(1, 99), min_size=3, max_size=6, unique=True).map(sorted), st.booleans())
