@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.whole_record_cases import SPEC
-from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of
+from funnel.recount.classes import PlainClasses
+from funnel.recount.published_classes import PublishedByClass, moves_of
 from funnel.recount.released import ReleasedProtocol
 from funnel.release.layout import ReleaseFolder
 

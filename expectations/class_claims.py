@@ -11,11 +11,11 @@ from funnel.audit.files import read_json
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
-from funnel.recount.classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.donors import PlainDonors
 from funnel.recount.part_beliefs import class_of
 from funnel.recount.plain_distributions import share_step
 from funnel.recount.published import count_published
+from funnel.recount.published_classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.source import Recount
 from funnel.recount.unchanged import Rule, observer_complaints
 from funnel.release.documents import JointDocument, PartsDocument

@@ -214,10 +214,14 @@ def far_from_marginal(document: ProtocolDocument, prior: list[Fraction], widths:
 
 
 def output_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
-    """What the probability of every output may be, for a protocol that reads the secret.
+    """What the probability of every output may be.
 
-    The shares of (x, y) that the public ones are made of are rounded, and their sum is one only within that.
+    Of a protocol that reads the secret the shares of (x, y) that the public ones are made of are rounded, and their sum
+    is one only within that.
     """
+    if reads_published_only(document):
+        shares = ShareLimits.of(prior_limits(document, rows))
+        return [shares.mean((x, weight / WHOLE) for x, weight in row) for row in document.entries]
     a, b, step = len(document.prior.symbols), len(document.outputs.symbols), float(share_step(rows))
     limits = []
     for entry in document.posterior or ():

@@ -17,8 +17,6 @@ from funnel.audit.arithmetic import (
     ShareLimits,
     grid_of,
     output_limits,
-    prior_limits,
-    reads_published_only,
 )
 from funnel.audit.check import Found, Result, check, judged, unchecked
 from funnel.audit.evidence import counts_of
@@ -242,7 +240,7 @@ def check_frequencies(
     n = int(counts.sum())
     off = document.rounded or 0.0
     p_values = []
-    for count, q in zip(counts.tolist(), means or _limits(document, n), strict=True):
+    for count, q in zip(counts.tolist(), means or output_limits(document, n), strict=True):
         least, most = max(0.0, q.low - off), min(1.0, q.high + off)
         above = 1.0 if count <= n * most + 1 or most >= 1 else float(betainc(count, n - count + 1, most))
         below = 1.0 if count >= n * least - 1 or least <= 0 else float(betainc(n - count, count + 1, 1 - least))
@@ -274,11 +272,3 @@ def check_order(known: AuditContext) -> Found:
     if p < FALSE_ALARM:
         yield said
     return said
-
-
-def _limits(document: ProtocolDocument, n: int) -> list[Interval]:
-    """Least and largest mean probability of every output."""
-    if not reads_published_only(document):
-        return output_limits(document, n)
-    shares = ShareLimits.of(prior_limits(document, n))
-    return [shares.mean((x, weight / WHOLE) for x, weight in entries) for entries in document.entries]

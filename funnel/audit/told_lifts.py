@@ -15,10 +15,8 @@ import numpy.typing as npt
 from funnel.audit.arithmetic import (
     WHOLE,
     Interval,
-    ShareLimits,
     guarantee_of,
     output_limits,
-    prior_limits,
     reads_published_only,
     share_step,
 )
@@ -46,7 +44,7 @@ def lift_complaints(told: PublicReport, document: ProtocolDocument, rows: int, s
     if len(table.rows) != len(document.outputs.symbols) or any(len(r.cells) != told.beliefs.total for r in table.rows):
         yield "the table of lifts has other secrets or outputs than there are"
         return
-    likely, told_outputs = _likely(document, rows), _told_outputs(document, rows)
+    likely, told_outputs = output_limits(document, rows), _told_outputs(document, rows)
     yield from _step_complaints(told, document, told_outputs, rows)
     low, high = _lift_limits(told, document, told_outputs, rows)
     priors = np.array([one.prior for one in told.beliefs.rows])
@@ -145,14 +143,6 @@ def _told_outputs(document: ProtocolDocument, rows: int) -> list[Interval]:
     law = prior_distribution(told, step, document.format == SPARSE_FORMAT)
     made = [math.fsum(weight / WHOLE * law[x] for x, weight in row) for row in document.entries]
     return [Interval(share * (1 - ROUNDING), share * (1 + ROUNDING)) for share in made]
-
-
-def _likely(document: ProtocolDocument, rows: int) -> list[Interval]:
-    """What the probability of every output may be."""
-    if not reads_published_only(document):
-        return output_limits(document, rows)
-    shares = ShareLimits.of(prior_limits(document, rows))
-    return [shares.mean((x, weight / WHOLE) for x, weight in row) for row in document.entries]
 
 
 def _most(shares: Floats, lifts: Floats) -> float:

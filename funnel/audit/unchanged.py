@@ -12,9 +12,9 @@ from funnel.audit.evidence import counted_of
 from funnel.audit.protected import TOO_FAR_OFF, is_usual
 from funnel.audit.unchanged_shares import UnchangedShares, unchanged_complaints
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
-from funnel.recount.classes import moves_of, published_by_class
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.published import count_published
+from funnel.recount.published_classes import moves_of, published_by_class
 from funnel.recount.source import Recount
 from funnel.recount.unchanged import PlainUnchanged, Rule
 from funnel.release.documents import ProtocolDocument

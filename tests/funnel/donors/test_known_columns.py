@@ -19,7 +19,8 @@ from funnel.guarantees import LIP, SRLIP, Several
 from funnel.guarantees.published import meaning_for
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.recount.classes import PlainClasses, PublishedByClass, moves_of
+from funnel.recount.classes import PlainClasses
+from funnel.recount.published_classes import PublishedByClass, moves_of
 from funnel.recount.released import ReleasedProtocol
 from funnel.release.classes_document import classes_document
 from funnel.sampling.donors import Donors

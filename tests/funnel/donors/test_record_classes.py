@@ -25,7 +25,8 @@ from funnel.estimation.by_class import donor_chances, record_channel
 from funnel.guarantees import Attribute
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT, Protocol
-from funnel.recount.classes import PlainClasses, PublishedByClass, _most
+from funnel.recount.classes import PlainClasses
+from funnel.recount.published_classes import PublishedByClass, _most
 from funnel.release.classes_document import ClassesDocument, classes_document
 from funnel.rounding import integer_weights, marginal_weights
 from funnel.sampling.donors import Donors
