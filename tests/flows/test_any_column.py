@@ -13,7 +13,7 @@ import pytest
 from funnel.alphabet import CLASS_COLUMN
 from funnel.analysis.release import load_release
 from funnel.audit.check import State, overall
-from funnel.audit.told import Told
+from funnel.audit.recheck import Told
 from funnel.errors import InfeasibleGuarantee, SpecError
 from funnel.pipeline.flows import pipeline
 from funnel.recount.classes import PlainClasses

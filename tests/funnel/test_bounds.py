@@ -130,6 +130,7 @@ _MADE_BY_HAND = {
     "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
     "guarantees/known_columns.py": "the records of an event, whose bounds are those of the box it is made with",
     "donors/record_classes.py": "exact counts, before they are protected",
+    "donors/composition.py": "exact counts by class and part, before they are protected",
     "disclosure/threshold.py": "exact counts, for the grouping of values",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
 }

@@ -350,7 +350,9 @@ def test_limits_are_asked_for_where_they_are_needed() -> None:
     with pytest.raises(SpecError, match="counted by published input"):
         moves.limits(3)
     with pytest.raises(SpecError, match="without bounds"):
-        DistributionSet(Past(), Joint(joint.counts, joint.secret, joint.inputs), {})
+        DistributionSet(Past(), Joint(joint.counts, joint.secret, joint.inputs), {}).steps_of(
+            np.zeros(1, dtype=np.int64)
+        )
     with pytest.raises(SpecError, match="cross"):
         MoveLimits(np.zeros((2, 1, 1)), np.array([[1], [0]]), np.zeros((2, 1)))
     limits = moves.by_secret.limits(3)

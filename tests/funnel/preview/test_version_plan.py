@@ -148,10 +148,10 @@ def test_a_plan_aims_at_the_protocol_that_a_release_fits_to_a_fraction_of_the_bu
     frequencies = previewed(spec, count_joint(spec, quiet)).protected.frequencies
     made = optimise(spec, frequencies, tmp_path / "elsewhere", Information()).protocol
     assert found is not None
-    assert found.asked.step.target.digest == made.digest
+    assert found.declared.step.target.digest == made.digest
     whole = planned(spec_in(tmp_path, history={**SETTINGS["history"], "budget_fraction": 1.0}))
     assert whole is not None
-    assert whole.asked.step.target.digest != made.digest
+    assert whole.declared.step.target.digest != made.digest
 
 
 def test_versions_about_others_have_no_outlook(tmp_path: Path) -> None:
