@@ -130,7 +130,13 @@ def comparison(tables: Mapping[str, list[dict[str, Any]]]) -> Figure:
                     axis.plot(error, told, "o", color=colour, markersize=5, markerfacecolor="none")
                 if label := _LABELS.get(row["method"]):
                     axis.annotate(
-                        label, (error, found.gain), (4, 4), textcoords="offset points", fontsize="x-small", color=colour
+                        label,
+                        (error, found.gain),
+                        # Methods of one family lie close together.
+                        {"MST 1": (5, 14), "MST 10": (5, -12), "AIM 1": (-30, 4)}.get(label, (4, 4)),
+                        textcoords="offset points",
+                        fontsize="x-small",
+                        color=colour,
                     )
             axis.plot([], [], "o", color=colour, markersize=5, label=kind)
             lines = [row for row in some if row["method"].startswith(("funnel, attribute", "PRAM, secret"))]

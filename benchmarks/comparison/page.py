@@ -286,10 +286,10 @@ FINDINGS: dict[str, str] = {
     "adult": """**funnel keeps within its limits, and its tables of three columns are nearer to the truth than those
 of all other methods.** Other methods are better at this:
 
-- **Finding nothing by search**: groups (k-anonymity) and synthetic records (MST) leave a search little or no gain;
-  their tables of three columns are off by 30 and by 7 to 8 times as much as those of `attribute:1`. Told the
-  record, an attacker reads the secret from k-anonymous ones; synthetic records are nobody's, and MST bounds whole
-  records and not the secret alone.
+- **Finding nothing by search**: groups (k-anonymity) and synthetic records (MST, AIM) leave a search little or no
+  gain; their tables of three columns are off by 30, by 7 to 8, and by 3 (AIM, ε = 10) to 7 times (ε = 1) as much as
+  those of `attribute:1`. Told the record, an attacker reads the secret from k-anonymous ones; synthetic records are
+  nobody's, and MST and AIM bound whole records and not the secret alone.
 - **Columns without the secret**: PRAM and randomised response of the secret alone leave them exactly true, and
   funnel does not; so tables of two columns are on average a little nearer to the truth under corrected randomised
   response than under *known* and `rattribute`. Its tables with the secret are off by 2 to 3.5 times as much as those
@@ -298,19 +298,19 @@ of all other methods.** Other methods are better at this:
   intervals cover too seldom: classes that are alike in age and sex determine the other columns less.
 - **Singling out** by Anonymeter: funnel does not hide whose record it is. Most of its records are true, and the
   risk is nearer to that of the truth than for PRAM of all columns, CART,
-  MST and k-anonymity.""",
+  MST, AIM and k-anonymity.""",
     "census": """**funnel keeps within its limits, and its tables of two and three columns are nearer to the truth
 than those of all other methods.** Other methods are better at this:
 
-- **Tables of the secret and one column, and regressions**: CART, which promises nothing, is nearer to the truth
-  than funnel at ε = 1 in both (it gives a search more). Coefficients under funnel are off by one to one and a half
-  standard errors and its intervals cover less often than 95 %: marital status has four values, and classes of
-  records determine the other columns less than for income.
-- **Finding nothing by search**: k-anonymity and MST, with tables that are off by 19 and 4 to 5 times as much as those
-  of `attribute:1`.
+- **Tables of the secret and one column, and regressions**: CART, which promises nothing, and AIM at ε = 10 are nearer
+  to the truth than funnel at ε = 1 in both (CART gives a search more). Coefficients under funnel are off by one to one
+  and a half standard errors and its intervals cover less often than 95 %: marital status has four values, and classes
+  of records determine the other columns less than for income.
+- **Finding nothing by search**: k-anonymity, MST and AIM, with tables of three columns that are off by 20, 4, and 1.7
+  (AIM, ε = 10) to 4 times (ε = 1) as much as those of `attribute:1`.
 - **Columns without the secret**: PRAM and randomised response of the secret alone leave them exactly true, and
   funnel does not.
-- **Singling out** by Anonymeter: k-anonymity and MST, and PRAM with the same bound a little.""",
+- **Singling out** by Anonymeter: k-anonymity, MST and AIM, and PRAM with the same bound a little.""",
 }
 _INTRO = """\
 `python -m benchmarks.comparison --census census_income_kdd.parquet` (seed 33) releases the same tables, all columns
@@ -321,7 +321,7 @@ record would lose less); PRAM of all columns after sdcMicro (invariant, `pd = 0.
 secret alone, by the invariant channel that keeps most under the same bound as funnel's; randomised response of the
 secret, from which tables are corrected (its regression and scores are of the records as they are); CART column
 after column as in synthpop (leaves of five, not private); MST by OpenDP with its defaults, pure ε for whole
-records, and records sampled from its model. AIM takes minutes a release and is measured with `--slow` only. funnel
+records, and records sampled from its model. AIM takes about a minute a release and is measured with `--slow`. funnel
 publishes whole records by class under `attribute`: *known* for observers of age and sex, *noise* with ε = 1 on its
 counts, `rattribute` for the population, the latter two with classes from the people outside. Noise of OpenDP and of
 funnel's counts is drawn anew in each run; everything else is seeded."""
