@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 TOKEN = "dataverse-key"
@@ -116,19 +113,3 @@ class DataverseDouble:
         folder = {"directoryLabel": told["directoryLabel"]} if "directoryLabel" in told else {}
         dataset["files"].append({"label": upload.filename, **folder, "dataFile": data})
         return {"files": dataset["files"][-1:]}
-
-
-@contextmanager
-def running_dataverse() -> Iterator[DataverseDouble]:
-    """A Dataverse that answers at an address of this machine."""
-    double = DataverseDouble()
-    server = make_server("127.0.0.1", 0, Request.application(double.answer))
-    double.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield double
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
@@ -86,10 +86,20 @@ class PortalDouble:
         return self.do_package_show(told, request).update(told)
 
 
+class Double(Protocol):
+    """What answers in the place of a portal."""
+
+    address: str
+
+    def answer(self, request: Request) -> Response: ...
+
+
+D = TypeVar("D", bound=Double)
+
+
 @contextmanager
-def running_portal() -> Iterator[PortalDouble]:
-    """A portal that answers at an address of this machine."""
-    double = PortalDouble()
+def running(double: D) -> Iterator[D]:
+    """A double that answers at an address of this machine."""
     server = make_server("127.0.0.1", 0, Request.application(double.answer))
     double.address = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

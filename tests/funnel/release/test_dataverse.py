@@ -16,14 +16,15 @@ from funnel.progress import quiet
 from funnel.release.dataverse import open_collection, share_in_collection
 from funnel.release.layout import ReleaseFolder
 from funnel.release.sharing import Shared, whole_release
-from tests.funnel.release.dataverse_double import TOKEN, DataverseDouble, Refused, running_dataverse
+from tests.funnel.release.dataverse_double import TOKEN, DataverseDouble, Refused
+from tests.funnel.release.portal import running
 
 PLACE = "dataset.xhtml?persistentId=doi%3A10.5072%2FFK2%2FN0"
 
 
 @pytest.fixture
 def dataverse() -> Iterator[DataverseDouble]:
-    with running_dataverse() as double:
+    with running(DataverseDouble()) as double:
         yield double
 
 

@@ -23,7 +23,7 @@ from funnel.release.ckan import open_portal, share_on_portal
 from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
 from funnel.release.sharing import share_at, whole_release
-from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running_portal
+from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def copy(published: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
 
 @pytest.fixture
 def portal() -> Iterator[PortalDouble]:
-    with running_portal() as double:
+    with running(PortalDouble()) as double:
         yield double
 
 
