@@ -301,7 +301,7 @@ def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
         for pair in pairs
     )
     # Intervals that are too rare alone are published together, by a text that joins their names.
-    right = right and (not ends or any(label in value for label in ends for value in values))
+    right = right and (not ends or any(label and label in value for label in ends for value in values))
     right = right and isinstance(told.get("unit", ""), str) and type(told.get("decimals", 0)) is int
     means = told.get("means", {})
     right = right and isinstance(means, dict) and (not means or list(means) == list(ends))

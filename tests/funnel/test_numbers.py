@@ -78,6 +78,7 @@ class TestWhatCategoriesStandFor:
         assert _numbers(told, {"under 10", "10 and over"}) == told
         assert _numbers(told, {"under 10 or 10 and over", "(missing)"}) == told
         assert _numbers(told, {"red", "blue"}) == {}
+        assert _numbers({"funnel:numbers": {"whole": True, "intervals": {"": [0, 9]}}}, {"red"}) == {}
 
     @settings(max_examples=50)
     @given(st.lists(st.integers(1, 99), min_size=3, max_size=6, unique=True).map(sorted), st.booleans())

@@ -135,7 +135,7 @@ def test_a_short_limit_keeps_nearly_what_a_long_one_does() -> None:
         found = funnel.optimal(joint, funnel.LIP(1.0), gap=0.05, time_limit=4.0)
         kept.append(found.utility / joint.entropy)
         assert funnel.LIP(1.0).holds(joint, found.protocol)
-        # By events alone 96 to 98 %.
+        # Where this was measured, 94, 96 and 95 %.
         assert found.utility <= found.bound <= 0.965 * joint.entropy
     # Where a search is cut off depends on rounding, and so on the processor: one of them may keep less.
     assert sorted(kept)[1] >= 0.89
