@@ -121,6 +121,10 @@ def _moves(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
 def _combinations(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
     yield same("secret", public.secret_columns, said.secret)
     yield same("published", public.published_columns, said.inputs)
+    # Of classes none is a combination of values.
+    listed = said.settings.get("impossible", ()) if said.class_column is None else ()
+    declared = [(tuple(one), tuple(map(tuple, one.values()))) for one in listed]
+    yield same("impossible", [(one.columns, one.values) for one in public.impossible or ()], declared)
 
 
 def _values(public: Mapping[str, Sequence[str]], counted: Recount, spec: ReleaseSpec) -> Iterator[Claim]:

@@ -23,7 +23,7 @@ from funnel.settings.fields import Columns, Line, Section, Texts
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
 from funnel.settings.numbers import NumberSettings
-from funnel.settings.protection_settings import Categories, FrequencySettings
+from funnel.settings.protection_settings import Categories, FrequencySettings, Impossible
 from funnel.settings.publication import ApprovalSettings, LedgerSettings, MetadataSettings, OutputSettings, secret_place
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
@@ -83,6 +83,10 @@ class ReleaseSpec(Section):
     complete : tuple of str
         Columns of which every record has one of the listed values, or a number in a bin: under noise they have no
         category for other or missing values. A record that has none stops the release.
+    impossible : tuple of mapping of column name to tuple of str
+        Published values that do not go together, as they are after recoding: a combination that has one of those listed
+        of every column named cannot exist. It is in no count, with noise or without, and so never published; a record
+        that has one stops the release.
     utility : "information", "variance" or "estimation"
         What a protocol is chosen by: the information that is kept, or the share that is explained of the variance of
         the one published column, which then holds numbers.
@@ -104,6 +108,7 @@ class ReleaseSpec(Section):
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     categories: Categories = Field(default_factory=dict)
     complete: Texts = ()
+    impossible: Impossible = ()
     guarantee: GuaranteeSettings
     utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
@@ -543,6 +548,7 @@ class ReleaseSpec(Section):
                 "recode",
                 "categories",
                 "complete",
+                "impossible",
                 "limits",
                 "numbers",
             },

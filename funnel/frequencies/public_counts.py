@@ -57,6 +57,9 @@ class Frequencies:
     means : NoisyMeans, optional
         How many records each value is published for on average, with noise, where earlier versions are about the same
         people and values are as they are.
+    impossible : tuple of mapping of column to tuple of str
+        Published values that were declared not to go together: there is no count of their combinations. Empty without
+        noise.
 
     Raises
     ------
@@ -73,6 +76,7 @@ class Frequencies:
     changes: NoisyMoves | None = None
     rows: NoisyRows | None = None
     means: NoisyMeans | None = None
+    impossible: tuple[Mapping[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         bounds = self.joint.bounds

@@ -17,7 +17,12 @@ from funnel.wording import listed
 MAX_COMBINATIONS = 1 << 19
 
 
-def widened(counted: Joint, values: Mapping[str, Sequence[str]], inputs: Alphabet | None = None) -> Joint:
+def widened(
+    counted: Joint,
+    values: Mapping[str, Sequence[str]],
+    inputs: Alphabet | None = None,
+    impossible: Sequence[Mapping[str, Sequence[str]]] = (),
+) -> Joint:
     """The same counts over the product of the values of the columns; zero where nobody is.
 
     Which combinations occur is a fact about people; which values there may be is not.
@@ -30,6 +35,8 @@ def widened(counted: Joint, values: Mapping[str, Sequence[str]], inputs: Alphabe
         The public values of every column, in order.
     inputs : Alphabet, optional
         All inputs that there may be, where these are public and not the product of values.
+    impossible : sequence of mapping of column to sequence of str
+        Inputs that there cannot be: whose value of every column named is one of those listed.
 
     Raises
     ------
@@ -48,7 +55,7 @@ def widened(counted: Joint, values: Mapping[str, Sequence[str]], inputs: Alphabe
             "publish fewer columns"
         )
     secret = _product(counted.secret.columns, values)
-    inputs = _product(counted.inputs.columns, values) if inputs is None else inputs
+    inputs = possible(_product(counted.inputs.columns, values), impossible) if inputs is None else inputs
     rows, places = (
         np.array([wide.get(symbol) for symbol in narrow.symbols])
         for wide, narrow in ((secret, counted.secret), (inputs, counted.inputs))
@@ -58,6 +65,42 @@ def widened(counted: Joint, values: Mapping[str, Sequence[str]], inputs: Alphabe
     counts = np.zeros((len(secret), len(inputs)), dtype=np.int64)
     counts[np.ix_(rows, places)] = counted.counts
     return Joint(counts, secret, inputs)
+
+
+def n_possible(
+    columns: tuple[str, ...],
+    values: Mapping[str, Sequence[str]],
+    impossible: Sequence[Mapping[str, Sequence[str]]] = (),
+) -> int:
+    """How many combinations of the values of columns there may be; all of them where these are too many to list."""
+    size = math.prod(len(values[column]) for column in columns)
+    return len(possible(_product(columns, values), impossible)) if impossible and size <= MAX_COMBINATIONS else size
+
+
+def possible(alphabet: Alphabet, impossible: Sequence[Mapping[str, Sequence[str]]]) -> Alphabet:
+    """An alphabet without the symbols whose value of every column that one of these names is one of those listed.
+
+    Raises
+    ------
+    DataError
+        If a value of a column is in none that is left.
+    """
+    if not impossible:
+        return alphabet
+    places = [
+        [(alphabet.columns.index(column), frozenset(listed)) for column, listed in one.items()] for one in impossible
+    ]
+    left = tuple(
+        symbol for symbol in alphabet.symbols if not any(all(symbol[k] in of for k, of in one) for one in places)
+    )
+    for k, column in enumerate(alphabet.columns):
+        every, found = ({symbol[k] for symbol in symbols} for symbols in (alphabet.symbols, left))
+        if lost := sorted(every - found):
+            raise DataError(
+                f"[[impossible]] leaves no combination with {lost[0]!r} of {column!r}; leave that value out of "
+                "[categories], or list fewer combinations"
+            )
+    return Alphabet(alphabet.columns, left)
 
 
 def _product(columns: tuple[str, ...], values: Mapping[str, Sequence[str]]) -> Alphabet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -37,6 +37,26 @@ MOST_RECORDS = 10**12
 
 
 @dataclass(frozen=True)
+class Impossible:
+    """Values of each of several published columns that were declared not to go together.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    values : tuple of tuple of str
+        Of each column.
+    """
+
+    columns: tuple[str, ...]
+    values: Symbols
+
+    def holds(self, columns: Sequence[str], symbol: Sequence[str]) -> bool:
+        """Whether a combination of values of these columns is one of them."""
+        said = dict(zip(columns, symbol, strict=True))
+        return all(said[column] in listed for column, listed in zip(self.columns, self.values, strict=True))
+
+
+@dataclass(frozen=True)
 class PublicFrequencies:
     """What a ``frequencies.json`` says: the noisy counts that all other public documents are made from.
 
@@ -57,6 +77,8 @@ class PublicFrequencies:
         How rows of people with several follow each other.
     means : NoisyMeans or None
         How many records each value is published for on average, before it is put right by that.
+    impossible : tuple of Impossible or None
+        Published values that were declared not to go together.
     """
 
     epsilon: float
@@ -75,6 +97,7 @@ class PublicFrequencies:
     changes: NoisyChanges | None = None
     rows: NoisyRows | None = None
     means: NoisyMeans | None = None
+    impossible: tuple[Impossible, ...] | None = None
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
@@ -106,6 +129,10 @@ class PublicFrequencies:
             abs(count) > MOST_RECORDS for row in found.noisy for count in row
         ):
             raise DataError("the public frequencies have wider or narrower noise, or more records, than any release")
+        if any(
+            len({*one.columns}) != len(one.values) or not {*one.columns} <= {*columns} for one in found.impossible or ()
+        ):
+            raise DataError("the public frequencies declare impossible what are no values of published columns")
         if (len(found.noisy), len(found.noisy[0])) != (len(found.secret), len(found.inputs)):
             raise DataError("the public counts do not fit the values that they are said to be of")
         return found
@@ -147,6 +174,8 @@ class PublicFrequencies:
             set(product(*(labels[column] for column in columns)))
             for columns in (self.secret_columns, self.published_columns)
         )
+        for one in self.impossible or ():
+            every -= {symbol for symbol in every if one.holds(self.published_columns, symbol)}
         return set(self.secret) == secret and set(self.inputs) == (every if inputs is None else {*inputs})
 
     def as_counts(self, sha256: str = "") -> Recount:

@@ -141,6 +141,8 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
         for categories, number in reading.categories():
             if (whole := _labelled(final, categories)) is not None:
                 counts[whole] += number
+                if spec.impossible and _cannot_exist(spec, dict(zip(spec.columns, whole, strict=True))):
+                    raise DataError("records have values that [[impossible]] says do not go together")
             else:
                 left_out += number
         n_read = n_kept + dropped
@@ -378,6 +380,10 @@ def _learn(
         if column in spec.complete and not {*found, *([None] if n_missing else [])} <= labels[-1].keys():
             raise DataError(f"column {column!r} is declared complete, and has records with another value or none")
     return labels, values, kept, dropped
+
+
+def _cannot_exist(spec: ReleaseSpec, labels: Mapping[str, str]) -> bool:
+    return any(all(labels[column] in values for column, values in one.items()) for one in spec.impossible)
 
 
 def _labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:

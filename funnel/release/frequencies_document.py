@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
@@ -165,6 +166,25 @@ class MeansPart(Part):
         return self
 
 
+class ImpossiblePart(Part):
+    """Published values that were declared not to go together: ``values`` of each of the ``columns``."""
+
+    columns: Annotated[tuple[str, ...], Field(min_length=2)]
+    values: Annotated[tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], Field(min_length=2)]
+
+    @classmethod
+    def of(cls, listed: Mapping[str, tuple[str, ...]]) -> Self:
+        """Of values by column."""
+        return cls(columns=tuple(listed), values=tuple(listed.values()))
+
+    @cached_property
+    def listed(self) -> dict[str, tuple[str, ...]]:
+        """Values by column; SpecError if there are more of one than of the other."""
+        if len({*self.columns}) != len(self.values):
+            raise SpecError("a combination that is declared impossible has not one list of values for each column")
+        return dict(zip(self.columns, self.values, strict=True))
+
+
 class FrequenciesDocument(Document):
     """Counts of records by secret (rows) and by published columns, with noise: the law behind all public documents.
 
@@ -181,7 +201,8 @@ class FrequenciesDocument(Document):
 
     ``changes`` is there where earlier versions are about the same people, ``rows`` where units have several rows: the
     counts are then those of the first row of every unit. ``means`` is there where values are as they are and earlier
-    versions are about the same people.
+    versions are about the same people. ``impossible`` is there where published values were declared not to go together:
+    there is a count for every combination of values but of these.
     """
 
     described: ClassVar[str] = "the public frequencies"
@@ -201,6 +222,7 @@ class FrequenciesDocument(Document):
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
     means: MeansPart | None = None
+    impossible: Annotated[tuple[ImpossiblePart, ...], Field(min_length=1)] | None = None
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -222,7 +244,8 @@ class FrequenciesDocument(Document):
         if means is not None and len(means.counts) != len(inputs):
             raise SpecError("its means are not of the values that it counts")
         found = of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
-        return replace(found, changes=changes, rows=rows, means=means)
+        impossible = tuple(one.listed for one in self.impossible or ())
+        return replace(found, changes=changes, rows=rows, means=means, impossible=impossible)
 
     @property
     def noisy_sha256(self) -> str:
@@ -259,6 +282,7 @@ def frequencies_document(frequencies: Frequencies) -> FrequenciesDocument:
         secret=frequencies.joint.secret,
         inputs=frequencies.joint.inputs,
         changes=None if frequencies.changes is None else ChangesPart.of(frequencies.changes),
+        impossible=tuple(map(ImpossiblePart.of, frequencies.impossible)) or None,
     )
 
 

@@ -164,6 +164,9 @@ def public_frequencies(
         )
         _require_same_table(frequencies, counted)
         reused = True
+    if counted.inputs.columns == context.spec.inputs:
+        # Classes are not made of combinations.
+        frequencies = replace(frequencies, impossible=context.spec.impossible)
     record = ProtectedCounts(
         **numbers_of(frequencies),
         unprotected=unprotected,

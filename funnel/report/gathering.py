@@ -194,6 +194,7 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
             f"Grouping left {codings.grouping_kept:.1%} of the information in the published columns; what this report "
             "says is kept is of that."
         )
+    said += _impossible(spec)
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
     return tuple(said)
@@ -217,6 +218,7 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
             if column in spec.secret:
                 rest = "records with others are one category, or left out if they seem too few for one"
             said.append(f"{column}: values whose noisy count exceeds a threshold keep their names; {rest}.")
+    said += _impossible(spec)
     if all(column in spec.complete for column in spec.whole.columns):
         said.append("No value is missing.")
     elif spec.source.on_missing == "category":
@@ -224,6 +226,14 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
     else:
         said.append("Records with a missing value were left out.")
     return tuple(said)
+
+
+def _impossible(spec: ReleaseSpec) -> list[str]:
+    """Of which columns values were declared not to go together."""
+    return [
+        f"{' and '.join(listed)}: the publisher declared which values cannot go together, and nothing is made of these."
+        for listed in spec.impossible
+    ]
 
 
 def _named_groups(groups: Mapping[str, Sequence[str]]) -> str:

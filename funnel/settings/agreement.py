@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from funnel.protocol import INVARIANT
 from funnel.settings.column_agreement import (
     columns_agree,
+    impossible_agrees,
     numbers_agree,
     replicates_agree,
     utility_agrees,
@@ -452,6 +453,7 @@ RULES = (
     ),
     Rule(("secret", "publish", "[groups] known", "guarantee"), _known),
     Rule(("publish", "[groups] exclude"), _publishing),
+    Rule(("[[impossible]]", "secret", "publish", "[recode]", "[categories]"), impossible_agrees),
     Rule(("secret", "publish", "[groups] exclude"), replicates_agree),
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),

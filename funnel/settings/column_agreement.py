@@ -85,6 +85,44 @@ def _recoding_agrees(spec: ReleaseSpec, column: str, recode: Recode) -> Iterator
         )
 
 
+def impossible_agrees(spec: ReleaseSpec) -> Iterator[str]:
+    """Combinations of values that are not those of published columns, or of which nobody says which there are."""
+    for column in dict.fromkeys(column for listed in spec.impossible for column in listed):
+        if column in spec.secret:
+            yield (
+                f"[[impossible]] names {column!r}, which is secret, and lists published values that do not go "
+                "together; take it out"
+            )
+        elif column not in spec.publish and (spec.publish or not spec.groups.auto):
+            yield (
+                f"[[impossible]] names {column!r}, which is not published; add it to publish, or leave it "
+                f"out{did_you_mean(column, spec.publish)}"
+            )
+        elif not (known := _known_labels(spec, column)):
+            yield (
+                f"[[impossible]] names {column!r}, and nothing says which values it has; list them in [categories], or "
+                f"give edges of bins in [recode.{toml_key(column)}]"
+            )
+        else:
+            for value in dict.fromkeys(value for listed in spec.impossible for value in listed.get(column, ())):
+                if value not in known:
+                    yield (
+                        f"[[impossible]] lists {value!r} of {column!r}, which is none of its values after "
+                        f"recoding{did_you_mean(value, known)}"
+                    )
+
+
+def _known_labels(spec: ReleaseSpec, column: str) -> tuple[str, ...]:
+    """The values that the spec says a column has, after recoding; none where it does not say which."""
+    recode = spec.recode.get(column)
+    listed = spec.categories.get(column, () if recode is None else recode.bin_labels)
+    if not listed:
+        return ()
+    groups = {} if recode is None else recode.group_of
+    every = (*listed, *groups, spec.other_label(column), spec.source.missing_label)
+    return tuple(dict.fromkeys(groups.get(one, one) for one in every))
+
+
 def numbers_agree(spec: ReleaseSpec) -> Iterator[str]:
     """Numbers that do not fit their bins."""
     for column, numbers in spec.numbers.items():

@@ -70,3 +70,13 @@ def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
 
 # ``[categories]``: the values that a column may have, in the order of its symbols.
 Categories = Mapping[str, Annotated[Texts, AfterValidator(_distinct)]]
+
+
+def _several(values: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    if len(values) < 2:
+        raise ValueError("must list values of two columns or more; values that nobody has are left out of [categories]")
+    return values
+
+
+# ``[[impossible]]``: published values that do not go together, those of every column that is named.
+Impossible = tuple[Annotated[Categories, AfterValidator(_several)], ...]

@@ -199,7 +199,7 @@ def coded_batches(
     Raises
     ------
     DataError
-        If the source cannot be read to its end, or a column has no coding.
+        If the source cannot be read to its end, a column has no coding, or a record has what cannot exist.
     """
     dictionaries: dict[str, pa.Array] = {}
     for column in spec.columns:
@@ -222,6 +222,7 @@ def coded_batches(
         if keep is not None:
             codes = {column: values[keep] for column, values in codes.items()}
             kept = batch.filter(pa.array(keep)) if others else batch
+        _require_possible(spec, codings, codes)
         arrays = []
         for column, values in codes.items():
             indices = pa.array(values.astype(np.int32), mask=values < 0)
@@ -232,6 +233,20 @@ def coded_batches(
             if key_column is not None:
                 arrays.append(key_column(kept))
             yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _require_possible(spec: ReleaseSpec, codings: Mapping[str, Coding], codes: Mapping[str, CodeArray]) -> None:
+    """Refuse records whose values the spec says cannot go together."""
+    for listed in spec.impossible:
+        found = [
+            np.isin(codes[column], [k for k, label in enumerate(codings[column].labels) if label in values])
+            for column, values in listed.items()
+        ]
+        if np.logical_and.reduce(found).any():
+            raise DataError(
+                f"[[impossible]] lists values of {' and '.join(map(repr, listed))} that go together in records of the "
+                "source; mend the source, or take them out of the list"
+            )
 
 
 def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:

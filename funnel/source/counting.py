@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 
 from funnel.errors import DataError
-from funnel.frequencies.widening import widened
+from funnel.frequencies.widening import n_possible, widened
 from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
@@ -113,7 +112,8 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
     """
     if is_wide(spec, counted, codings):
         return counted
-    joint = widened(counted, codings.labels) if spec.frequencies.kind.is_noisy else counted
+    noisy = spec.frequencies.kind.is_noisy
+    joint = widened(counted, codings.labels, impossible=spec.impossible) if noisy else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
 
@@ -129,7 +129,7 @@ def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
         return False
     combinations = len(counted.inputs)
     if spec.frequencies.kind.is_noisy:
-        combinations = math.prod(len(codings[column].labels) for column in spec.inputs)
+        combinations = n_possible(spec.inputs, codings.labels, spec.impossible)
     return spec.groups.auto or combinations > (MOST_OUTPUTS if spec.mechanism.name == INVARIANT else MOST_BY_DEFAULT)
 
 

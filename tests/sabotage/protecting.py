@@ -80,7 +80,7 @@ PROTECTING = [
         "counts of what occurs alone",
         "which combinations of values anybody has",
         "funnel.source.counting",
-        "joint = widened(counted, codings.labels) if",
+        "joint = widened(counted, codings.labels, impossible=spec.impossible) if",
         "joint = counted if",
         "noisy counts",
         PROTECTED,

@@ -145,6 +145,40 @@ def test_several_columns_make_a_product_in_the_order_of_their_values() -> None:
     assert wide.counts.tolist() == [[0, 4, 5, 0], [0, 0, 0, 0]]
 
 
+@given(joints(), st.data())
+def test_what_cannot_exist_has_no_count_and_all_else_keeps_its_own(joint: Joint, data: st.DataObject) -> None:
+    values = {
+        column: tuple(sorted({symbol[j] for symbol in alphabet.symbols} | {"none"}))
+        for alphabet in (joint.secret, joint.inputs)
+        for j, column in enumerate(alphabet.columns)
+    }
+    listed = [
+        {column: data.draw(st.sets(st.sampled_from(values[column]), min_size=1)) for column in joint.inputs.columns}
+        for _ in range(data.draw(st.integers(1, 2)))
+    ]
+    wide = widened(joint, values)
+
+    def cannot_be(symbol: tuple[str, ...]) -> bool:
+        said = dict(zip(joint.inputs.columns, symbol, strict=True))
+        return any(all(said[column] in of for column, of in one.items()) for one in listed)
+
+    left = [k for k, symbol in enumerate(wide.inputs.symbols) if not cannot_be(symbol)]
+    impossible = [{column: tuple(of) for column, of in one.items()} for one in listed]
+    if any(
+        {symbol[j] for symbol in wide.inputs.symbols} != {wide.inputs.symbols[k][j] for k in left}
+        for j in range(len(joint.inputs.columns))
+    ):
+        with pytest.raises(DataError, match="leaves no combination with"):
+            widened(joint, values, impossible=impossible)
+    elif joint.counts[:, [cannot_be(symbol) for symbol in joint.inputs.symbols]].size:
+        with pytest.raises(DataError, match="not among those the columns may have"):
+            widened(joint, values, impossible=impossible)
+    else:
+        narrow = widened(joint, values, impossible=impossible)
+        assert narrow.inputs.symbols == tuple(wide.inputs.symbols[k] for k in left)
+        assert narrow.counts.tolist() == wide.counts[:, left].tolist()
+
+
 def test_what_cannot_be_widened_is_refused() -> None:
     joint = Joint.from_counts([[4, 5]], secret=["s"], inputs=["b", "a"])
     with pytest.raises(DataError, match="which values X may have"):

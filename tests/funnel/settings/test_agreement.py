@@ -71,6 +71,24 @@ def refusal(**changes: Any) -> str:
             {"groups": {"known": ["z"]}, "guarantee": "lip:1.0 & srlip:1.0", "publish": ["x", "y"]},
             ["[groups] known names 'z', which is no published column"],
         ),
+        ({"impossible": [{"s": ["a"], "x": ["b"]}], "categories": {"x": ["b"]}}, ["names 's', which is secret"]),
+        (
+            {"impossible": [{"x": ["b"], "yy": ["c"]}], "publish": ["x", "y"], "categories": {"x": ["b"]}},
+            ["[[impossible]] names 'yy', which is not published", "did you mean y?"],
+        ),
+        (
+            {"impossible": [{"x": ["b"], "y": ["c"]}], "publish": ["x", "y"], "categories": {"x": ["b"]}},
+            ["[[impossible]] names 'y', and nothing says which values it has", "list them in [categories]"],
+        ),
+        (
+            {
+                "impossible": [{"x": ["b"], "y": ["under 3", "under 4"]}],
+                "publish": ["x", "y"],
+                "categories": {"x": ["b"]},
+                "recode": {"y": {"bins": [3, 5]}},
+            },
+            ["[[impossible]] lists 'under 4' of 'y', which is none of its values", "did you mean under 3?"],
+        ),
         ({"groups": {"exclude": ["z"]}}, ["[groups] exclude", 'publish = "auto"', "take exclude out"]),
         (
             {"history": {"people": "different", "budget_fraction": 0.5}},
