@@ -169,7 +169,23 @@ def make_case(seed: int) -> Case:
         settings["utility"] = "estimation"
     several = 1 + int(random.random() < 0.4 or same)
     tables = tuple(_table(random, people, columns, levels, numbers, missing, units, v, same) for v in range(several))
-    return Case(settings, tables, bool(random.random() < 0.25))
+    again = bool(random.random() < 0.25)
+    listed = [name for name in columns if name in settings["categories"]]
+    if len(listed) > 1 and random.random() < 0.4:
+        tables = _without_one(settings, listed[:2], tables, random)
+    return Case(settings, tables, again)
+
+
+def _without_one(
+    settings: dict[str, Any], names: list[str], tables: tuple[pa.Table, ...], random: np.random.Generator
+) -> tuple[pa.Table, ...]:
+    """Declare a combination of two columns impossible, and leave out the records that have it."""
+    values = {name: str(random.choice(settings["categories"][name])) for name in names}
+    settings["impossible"] = [{name: [value] for name, value in values.items()}]
+    return tuple(
+        table.filter([any(row[name] != value for name, value in values.items()) for row in table.to_pylist()])
+        for table in tables
+    )
 
 
 def _numeric(settings: dict[str, Any], name: str, noise: bool, random: np.random.Generator) -> None:
@@ -241,6 +257,9 @@ def _toml(settings: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[str]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from _toml(value, (*above, name))
+        elif name == "impossible":
+            tables = (", ".join(f"{column} = {json.dumps(listed)}" for column, listed in one.items()) for one in value)
+            yield f"{name} = [{', '.join(f'{{ {table} }}' for table in tables)}]"
         else:
             yield f"{'.'.join((*above, name))} = {json.dumps(value, ensure_ascii=False)}"
 

@@ -46,7 +46,7 @@ from funnel.protocol import Protocol
 from funnel.recount.run_results import results_remembered
 from funnel.register.register import Register
 from funnel.release.approval import Approval
-from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of
+from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of, require_people
 from funnel.release.earlier import Submitted, warning_of_withdrawn
 from funnel.release.known_keys import keep_keys, require_other_people
 from funnel.release.layout import Version
@@ -208,6 +208,11 @@ def _run_steps(
     spec, series, secret, workspace = run.spec, run.series, run.secret, run.workspace
     earlier, waiting = run.earlier, series.held.waiting
     fingerprint = None if secret is None else secret.fingerprint
+    drawn = [*earlier, *(one.held for one in series.held.all)]
+    if approval is None and all(one.record.origin.snapshot != run.snapshot.content_sha256 for one in drawn):
+        # Of other records there are no rows to take over: what is refused after the optimisation is refused before.
+        require_people(spec, earlier, rotate)
+        require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
     prepared = _prepare(run)
     cached += ["optimise"] if prepared.optimised.cached else []
     head = None if run.register is None else run.register.head_sha256

@@ -90,6 +90,27 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
     assert folder.internal.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "changed", "said"),
+    [
+        (SPEC.replace('[history]\npeople = "different"\n', ""), SPEC, "version 1.0.0 of this series was drawn before"),
+        (SPEC, SPEC.replace('["relationship"]', '["sex", "race"]'), "these are the records of version 1.0.0"),
+    ],
+)
+def test_other_records_are_refused_before_a_protocol_is_made_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, changed: str, said: str
+) -> None:
+    spec = make_project(tmp_path, text)
+    release(str(spec))
+    if changed == SPEC:
+        pq.write_table(adult_rows(0, 3500), tmp_path / "people.parquet")
+    else:
+        spec.write_text(changed)
+    monkeypatch.setattr("funnel.pipeline.flows.pipeline.optimise", None)
+    with pytest.raises(SpecError, match=said):
+        release(str(spec))
+
+
 def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: dict[str, str]) -> None:
     """Four artifacts: summary, lifts, comparison and a link to the report; none of them holds a row."""
     served = '\n[output]\nserved_at = "http://127.0.0.1:4300"\n'
