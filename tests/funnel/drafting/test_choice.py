@@ -571,6 +571,56 @@ class TestCommands:
         assert found == Answers(("smoker",), ("age", "region"), ("interview",), (), "same")
         assert list(answers) == []
 
+    @pytest.mark.parametrize(
+        ("said", "expected"),
+        [
+            # Enter takes the number of the patient, who has several rows, and not that of the visit.
+            (
+                ["chronic", "ward,age", None, "y"],
+                Answers(("chronic",), ("ward", "age"), unit=("patient",)),
+            ),
+            # Nobody says that a patient has one row where the table has several, nor why --people does not go with it.
+            (
+                ["chronic", "ward,age", "patient", "n", None],
+                Answers(("chronic",), ("ward", "age"), unit=("patient",)),
+            ),
+            (
+                ["chronic", "ward", "-", "y", "visit", "n"],
+                Answers(("chronic",), ("ward",), key=("visit",), people="same"),
+            ),
+            (["chronic", "ward", "-", "y", "-"], Answers(("chronic",), ("ward",))),
+            (["chronic", "all", "-", "n"], Answers(("chronic",), None)),
+            (["chronic", None, "-", None], Answers(("chronic",), ("ward", "age"))),
+            ([""], None),
+        ],
+    )
+    def test_every_kind_of_answer_gives_a_spec(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str | None], expected: Answers | None
+    ) -> None:
+        """None is Enter."""
+        table = visits(600)
+        table.insert(0, "visit", [f"V{k:05}" for k in range(len(table))])
+        table.to_csv(tmp_path / "visits.csv", index=False)
+        look = look_at({"path": "visits.csv"}, tmp_path, quiet)
+        answers = iter(said)
+
+        def prompt(question: str, default: str, value_proc: Any, **_: Any) -> Any:
+            answer = next(answers)
+            return value_proc(default if answer is None else answer)
+
+        def confirm(question: str, default: bool, **_: Any) -> bool:
+            answer = next(answers)
+            return default if answer is None else answer == "y"
+
+        monkeypatch.setattr("click.prompt", prompt)
+        monkeypatch.setattr("click.confirm", confirm)
+        found = ask(look, roles_of(look))
+        assert (found, list(answers)) == (expected, [])
+        if found is not None:
+            file = tmp_path / "spec.toml"
+            draft_file(GivenSource(str(tmp_path / "visits.csv")), file, True, quiet, answers=found)
+            assert ReleaseSpec.load(file).secret == ("chronic",)
+
 
 class TestFewRecords:
     """Of some hundred records with many columns there may be no classes: then fewer columns are published, and said."""
