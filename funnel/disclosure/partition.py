@@ -198,7 +198,7 @@ class Blocks:
         groups = [[j] for j in range(self.m)]
         sums = self.cells.copy()
         missing, kept = self.lacking(sums), self.kept(sums)
-        # Of every pair of groups what merging them wins and loses: a merger changes that of pairs with the new one only.
+        # Of every pair of groups what merging them wins and loses: a merger changes that of the new one alone.
         won, lost = np.zeros((2, self.m, self.m))
         for i in range(self.m):
             won[i], lost[i] = self._merged_with(i, sums, missing, kept)
@@ -209,7 +209,7 @@ class Blocks:
             i, j = _cheapest(won, lost, missing > 0)
             groups[i] += groups.pop(j)
             sums[i] += sums[j]
-            sums, missing, kept = (np.delete(of, j, axis=0) for of in (sums, missing, kept))
+            sums, missing, kept = np.delete(sums, j, axis=0), np.delete(missing, j), np.delete(kept, j)
             missing[i], kept[i] = self.lacking(sums[i : i + 1])[0], self.kept(sums[i : i + 1])[0]
             won, lost = (np.delete(np.delete(of, j, axis=0), j, axis=1) for of in (won, lost))
             won[i], lost[i] = self._merged_with(i, sums, missing, kept)
