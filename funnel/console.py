@@ -70,7 +70,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  {one['label']} ({one['prior']:.1%}): {one['share']:.1%} of the records{stays}{most}"
     rare = told["rare_unchanged"]
     counted = told if whole is None else whole
-    alone = "" if by_class and whole is None else f"; {counted['unique']:,} published records like no other"
+    records = "record" if counted["unique"] == 1 else "records"
+    alone = "" if by_class and whole is None else f"; {counted['unique']:,} published {records} like no other"
     if alone and counted["unique_unchanged"] is not None:
         alone += f", {counted['unique_unchanged']:.1%} of them true"
     yield (

@@ -182,17 +182,21 @@ def _ascent(table: Table, rules: Rules, start: tuple[IntArray, ...], first: int)
     published = table.axes_of(False)
     state, kept, exact = start, information(table, start), True
     axes: tuple[int, ...] = (first,)
+    last: int | None = None
     while True:
-        best, gain = state, TIE
+        best, gain, grouped = state, TIE, last
         for j in axes:
+            # What was grouped last is at its best as long as the others are as they were.
+            if j == last:
+                continue
             groups, is_exact = _best_of(table, rules, state, j)
             exact = exact and is_exact
             after = _with(state, [j], [groups])
             if (more := information(table, after) - kept) > gain:
-                best, gain = after, more
+                best, gain, grouped = after, more, j
         if best is state and axes == published:
             return state, exact
-        state, kept = best, information(table, best)
+        last, state, kept = grouped, best, information(table, best)
         # One column alone is at its best at once.
         axes = published
         if len(published) == 1:

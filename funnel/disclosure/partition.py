@@ -7,7 +7,6 @@ a set elsewhere (dynamic programming over subsets, O(3^m)), up to `EXACT` values
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -199,57 +198,69 @@ class Blocks:
         groups = [[j] for j in range(self.m)]
         sums = self.cells.copy()
         missing, kept = self.lacking(sums), self.kept(sums)
+        # Of every pair of groups what merging them wins and loses: a merger changes that of the new one alone.
+        won, lost = np.zeros((2, self.m, self.m))
+        for i in range(self.m):
+            won[i], lost[i] = self._merged_with(i, sums, missing, kept)
         least = 2 if self.secret else 1
         while missing.any():
             if len(groups) <= least:
                 return None
-            pairs = [(i, j) for i, j in _pairs(len(groups)) if missing[i] or missing[j]]
-            i, j = self._cheapest(pairs, sums, missing, kept)
+            i, j = _cheapest(won, lost, missing > 0)
             groups[i] += groups.pop(j)
             sums[i] += sums[j]
-            sums = np.delete(sums, j, axis=0)
-            missing, kept = self.lacking(sums), self.kept(sums)
+            sums, missing, kept = np.delete(sums, j, axis=0), np.delete(missing, j), np.delete(kept, j)
+            missing[i], kept[i] = self.lacking(sums[i : i + 1])[0], self.kept(sums[i : i + 1])[0]
+            won, lost = (np.delete(np.delete(of, j, axis=0), j, axis=1) for of in (won, lost))
+            won[i], lost[i] = self._merged_with(i, sums, missing, kept)
+            won[:, i], lost[:, i] = won[i], lost[i]
         return sorted(sorted(group) for group in self._moved(groups, least))
 
-    def _cheapest(
-        self, pairs: list[tuple[int, int]], sums: IntArray, missing: FloatArray, kept: FloatArray
-    ) -> tuple[int, int]:
-        """The pair whose merging costs least for each record that it brings nearer to the rules."""
-        best: tuple[float, float] | None = None
-        chosen = pairs[0]
-        for i, j in pairs:
-            both = (sums[i] + sums[j])[None]
-            won = float(missing[i] + missing[j] - self.lacking(both)[0])
-            lost = float(kept[i] + kept[j] - self.kept(both)[0])
-            # What brings nothing nearer is done last, and then at the least loss.
-            price = (0.0, lost / won) if won > 0 else (1.0, lost)
-            if best is None or price < best:
-                best, chosen = price, (i, j)
-        return chosen
+    def _merged_with(
+        self, i: int, sums: IntArray, missing: FloatArray, kept: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Of one group with every other: by how many records merging brings them nearer to the rules, and the loss."""
+        won, lost = missing[i] + missing, kept[i] + kept
+        step = max(1, _CHUNK // sums[i].size)
+        for start in range(0, len(sums), step):
+            both = sums[i] + sums[start : start + step]
+            won[start : start + step] -= self.lacking(both)
+            lost[start : start + step] -= self.kept(both)
+        return won, lost
 
     def _moved(self, groups: list[list[int]], least: int) -> list[list[int]]:
         """Groups after every move of one value, to another group or out alone, that keeps more and the rules."""
+        sums = np.stack([self.cells[group].sum(axis=0) for group in groups])
         moved = True
         while moved:
             moved = False
             for value in range(self.m):
-                here = next(group for group in groups if value in group)
-                for there in [*[group for group in groups if group is not here], []]:
-                    after = [[j for j in here if j != value], [*there, value]]
-                    if not after[0] and (not there or len(groups) <= least):
-                        continue
-                    before = [group for group in (here, there) if group]
-                    after = [group for group in after if group]
-                    sums = self._sums(after)
-                    fits, worth = self.assess(sums)
-                    if fits.all() and worth.sum() > self.kept(self._sums(before)).sum() + TIE:
-                        groups = [group for group in groups if group is not here and group is not there] + after
-                        moved = True
-                        break
+                here = next(k for k, group in enumerate(groups) if value in group)
+                alone = len(groups[here]) == 1
+                if alone and len(groups) <= least:
+                    continue
+                others = [k for k in range(len(groups)) if k != here]
+                there = self._better(value, sums[here], sums[others], alone)
+                if there is None:
+                    continue
+                left = [] if alone else [[j for j in groups[here] if j != value]]
+                to = [] if there == len(others) else groups[others.pop(there)]
+                groups = [*(groups[k] for k in others), *left, [*to, value]]
+                sums = np.stack([self.cells[group].sum(axis=0) for group in groups])
+                moved = True
         return groups
 
-    def _sums(self, groups: list[list[int]]) -> IntArray:
-        return np.stack([self.cells[group].sum(axis=0) for group in groups])
+    def _better(self, value: int, here: IntArray, others: IntArray, alone: bool) -> int | None:
+        """The first of the other groups, or the number of these for out alone, where a value keeps more; else None."""
+        cells = self.cells[value]
+        joined = others + cells if alone else np.concatenate([others + cells, cells[None]])
+        left = (here - cells)[None]
+        gains = self.kept(joined) + self.kept(left) - self.kept(here[None])
+        gains[: len(others)] -= self.kept(others)
+        better = np.flatnonzero(gains > TIE).tolist()
+        if not better or self.lacking(left).any():
+            return None
+        return next((k for k in better if not self.lacking(joined[k : k + 1]).any()), None)
 
 
 def assignment(groups: list[list[int]], m: int) -> IntArray:
@@ -276,5 +287,15 @@ def _subsets(members: int) -> IntArray:
     return found
 
 
-def _pairs(k: int) -> Iterator[tuple[int, int]]:
-    return ((i, j) for i in range(k) for j in range(i + 1, k))
+def _cheapest(won: FloatArray, lost: FloatArray, is_missing: BoolArray) -> tuple[int, int]:
+    """The first pair of groups, of which one misses the rules, that costs least for each record won, of shape (k, k).
+
+    What brings nothing nearer to the rules is merged last, and then at the least loss.
+    """
+    candidates = np.triu(is_missing[:, None] | is_missing, 1)
+    wins = candidates & (won > 0)
+    price = (
+        np.where(wins, lost / np.where(wins, won, 1.0), np.inf) if wins.any() else np.where(candidates, lost, np.inf)
+    )
+    i, j = np.unravel_index(int(price.argmin()), price.shape)
+    return int(i), int(j)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import click
 
@@ -28,18 +29,49 @@ def ask(look: Look, roles: Roles) -> Answers | None:
     secret = _columns(f"1. Which column is sensitive{candidates}? Enter for a draft to edit", "", names)
     if not secret:
         return None
-    first = [column.name for column in roles.published if column.name not in secret]
-    publish = _columns("2. Which columns are published (names with commas, or all)?", ",".join(first), names, "all")
-    tells = (*roles.keys, *roles.people)
-    found = tells[0].name if tells else ""
-    key = _columns("3. Which column identifies a person (- for none)?", found or "-", names, "-")
-    if key == ("-",):
-        return Answers(secret, None if publish == ("all",) else publish, people=_later())
-    several = _confirmed("4. Are there several rows of a person?", bool(roles.people) and not roles.keys)
-    people = _later()
-    return Answers(
-        secret, None if publish == ("all",) else publish, () if several else key, key if several else (), people
+    publish = _columns(
+        "2. Which columns are published (names with commas, or all)?", ",".join(_first(roles, secret)), names, "all"
     )
+    chosen = Answers(secret, None if publish == ("all",) else publish)
+    # A column that is named so and repeats tells of people more than a number of every record.
+    persons = [one for one in roles.people if one.named_as_person()]
+    tells = [*persons, *roles.keys, *roles.people]
+    key = _columns(_KEY, tells[0].name if tells else "-", names, "-")
+    people = None
+    if key == ("-",):
+        people = _later()
+        if people == "different":
+            # Rows that look like those of one person are kept under one bound all the same, which a note says.
+            return replace(chosen, people=None if persons else people)
+        click.echo("People in later versions are known again by a column that identifies them.", err=True)
+        key = _columns(_KEY, "-", names, "-")
+        if key == ("-",):
+            # A spec for one version: without such a column no second one is drawn.
+            return chosen
+    if _several(key, look):
+        click.echo("5. All rows of a person are kept under one bound, in later versions too.", err=True)
+        return replace(chosen, unit=key)
+    return replace(chosen, key=key, people=people or _later())
+
+
+_KEY = "3. Which column identifies a person (- for none)?"
+
+
+def _first(roles: Roles, secret: tuple[str, ...]) -> list[str]:
+    """Some columns to publish to begin with: those that take little time, then what outsiders know."""
+    found = dict.fromkeys(column.name for column in (*roles.published, *roles.known, *roles.secrets))
+    chosen = [name for name in found if name not in secret]
+    return chosen[: max(2, sum(column.name not in secret for column in roles.published))]
+
+
+def _several(key: tuple[str, ...], look: Look) -> bool:
+    """Whether there are several rows of a person, asked until the answer fits what the source holds."""
+    repeats = len(key) == 1 and any(
+        one.name == key[0] and one.complete and one.counts.total() > one.values for one in look.columns
+    )
+    while not (several := _confirmed("4. Are there several rows of a person?", repeats)) and repeats:
+        click.echo(f"Error: some values of {printable(key[0])!r} are in several rows", err=True)
+    return several
 
 
 def _later() -> str:

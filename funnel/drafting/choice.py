@@ -130,7 +130,7 @@ def is_named(column: Column, rows: int) -> bool:
     """Whether at least half of the records have a value that a spec can name, or a number or a day."""
     one = coarse(column, rows, VALUES, SHARE)
     unnamed = sum(count for value, count in column.counts.items() if value not in one.listed)
-    return not one.listed or 2 * unnamed <= column.counts.total()
+    return not one.listed or one.period is not None or 2 * unnamed <= column.counts.total()
 
 
 def _require_named(column: Column, option: str, rows: int) -> None:

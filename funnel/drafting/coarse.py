@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from funnel.drafting.look import Column
+from funnel.drafting.periods import Periods, name_of_periods, periods_of
 from funnel.drafting.roles import is_wide
 from funnel.drafting.spellings import every_spelling, written_groups
-from funnel.readers.days import forms_of, written_day
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
 from funnel.source.learning import round_edges
@@ -39,7 +39,8 @@ class Coarse:
     size : int
         How many categories it has.
     listed : tuple of str
-        Its values, as [categories] lists them; none where it has bins or periods, or where values are to be learned.
+        Its values, or periods of dates, as [categories] lists them; none where it has bins, or where values are to be
+        learned.
     groups : mapping of str to tuple of str
         New categories with their values.
     bins : tuple of numbers
@@ -47,7 +48,7 @@ class Coarse:
         Of dates.
     minimum_count : int or None
     complete : bool
-        Whether every record has one of the listed values, or a number in a bin.
+        Whether every record has one of the listed values or periods, or a number in a bin.
     left_out : int
         Records without a value that are too few to be a category.
     spellings : mapping of str to tuple of str
@@ -102,10 +103,10 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     """
     most, of_share = max(most, 2), max(NAMED, round(share * rows))
     least = max(fewest, of_share)
-    if (dated := _dated(column, most)) is not None:
-        return dated
     has_missing = column.missing >= least
     left_out = column.missing if secret and column.missing < of_share else 0
+    if (periods := periods_of(column, most)) is not None:
+        return _dated(column, periods, most, least, left_out)
     if is_wide(column) and column.kind == "number":
         return _binned(column, most, least, left_out)
     named = {value: count for value, count in column.counts.items() if count >= NAMED}
@@ -201,8 +202,9 @@ def _counted(column: Column, most: int, least: int, left_out: int) -> Coarse:
 
 def plain(column: Column) -> Coarse:
     """What a column of whole records needs: bins or periods of many values, and values that few have as one."""
-    if (dated := _dated(column, 12)) is not None:
-        return dated
+    if (periods := periods_of(column, 12)) is not None:
+        size = len(periods.counts) + bool(column.missing)
+        return Coarse(column.name, size, period=periods.period, form=periods.form)
     if is_wide(column) and column.kind == "number":
         return replace(_binned(column, 6, NAMED), complete=False)
     common = sum(count for count in column.counts.values() if count >= _COMMON)
@@ -255,40 +257,26 @@ def _apart(counts: Mapping[str, int], edges: Sequence[float], least: int) -> lis
     return [edges[int(run[0]) - 1] for run in _runs(sizes, len(sizes), least)[1:]]
 
 
-def _dated(column: Column, most: int) -> Coarse | None:
-    """Periods of dates, the shortest of which there are not too many; None for what is no date."""
-    form = None
-    if column.kind == "date":
-        days = [value[:10] for value in column.counts]
-        years, months = {day[:4] for day in days}, {day[:7] for day in days}
-    else:
-        forms = day_forms(column)
-        if len(forms) != 1:
-            return None
-        form = forms[0]
-        found = [day for text in column.counts if (day := written_day(text, form)) is not None]
-        years, months = {f"{day:%Y}" for day in found}, {f"{day:%Y-%m}" for day in found}
-    if column.kind == "date" and column.values <= most:
-        return None
-    by_month = len(months) <= max(most, 2) or len(years) == 1
-    size = len(months) if by_month else len(years)
-    missing = bool(column.missing)
-    return Coarse(column.name, size + missing, period="month" if by_month else "year", form=form)
-
-
-def day_forms(column: Column) -> list[str]:
-    """The forms in which all values of a column are days, which no number is by chance; none if they are no days."""
-    if column.kind not in ("text", "number"):
-        return []
-    forms: list[str] | None = None
-    for text in column.counts:
-        found = [form for form in forms_of(text) if "%d" in form]
-        if column.kind == "number":
-            found = [form for form in found if form == "%Y%m%d" and text.strip()[:2] in ("19", "20")]
-        forms = found if forms is None else [form for form in forms if form in found]
-        if not forms:
-            return []
-    return forms or []
+def _dated(column: Column, periods: Periods, most: int, least: int, left_out: int) -> Coarse:
+    """Years or months, listed, and neighbours joined that few records have."""
+    has_missing = column.missing >= least
+    if not column.complete:
+        return Coarse(column.name, len(periods.counts) + has_missing, period=periods.period, form=periods.form)
+    runs = _runs(periods.counts, most - has_missing, least)
+    groups = {name_of_periods(run, runs): tuple(run) for run in runs if len(run) > 1}
+    if column.missing and not has_missing and not left_out:
+        _add_missing(groups, name_of_periods(runs[-1], runs))
+    missing = (MISSING,) if column.missing and not left_out else ()
+    return Coarse(
+        column.name,
+        max(len(runs) + has_missing, 2),
+        (*periods.counts, *missing),
+        groups,
+        period=periods.period,
+        form=periods.form,
+        complete=True,
+        left_out=left_out,
+    )
 
 
 def _kept(counts: Sequence[int], unnamed: int, most: int, least: int) -> int:

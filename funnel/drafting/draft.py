@@ -8,8 +8,9 @@ from pathlib import PurePath
 from textwrap import wrap
 
 from funnel.drafting.choice import Choice
-from funnel.drafting.coarse import NAMED, Coarse, day_forms, plain
+from funnel.drafting.coarse import NAMED, Coarse, plain
 from funnel.drafting.look import Column, Look
+from funnel.drafting.periods import day_forms
 from funnel.drafting.roles import FEW, Roles, is_wide
 from funnel.drafting.toml_text import comment, list_of_texts, text_of_lines, text_value, value_text
 from funnel.settings.groups import SINGLE
@@ -323,8 +324,8 @@ def _values(coarse: Sequence[Coarse]) -> list[str]:
     lines: list[str] = []
     if listed := [one for one in coarse if one.listed]:
         lines += [
-            f"# The values that at least {NAMED} records have: hold them against the codebook. What is listed need not",
-            "# be learned under noise.",
+            f"# The values that at least {NAMED} records have, and all years or months of dates: hold them against the",
+            "# codebook. What is listed need not be learned under noise.",
             "[categories]",
             *(f"{toml_key(one.column)} = {list_of_texts(one.written_listed)}" for one in listed),
             "",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from funnel.drafting.coarse import OTHERS, Coarse, coarse
 from funnel.drafting.look import Column
+from funnel.drafting.periods import period_counts
 from funnel.settings.recode import OTHER
 from funnel.wording import listed
 
@@ -18,6 +19,9 @@ VALUES, SHARE = 6, 0.01
 # More categories, where they have no order and more than such a share of the records would be Other: 70 combinations of
 # Adult in place of 60, with one more education, leave 76 % of the records unchanged in place of 79 %.
 _NAMES = ((12, 0.25), (24, 0.5))
+
+# Categories of a column of dates, such as all months of a year.
+_PERIODS = 12
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def columns_within(columns: Sequence[Column], rows: int, most: int, fewest: int 
 def _options(column: Column, rows: int, fewest: int) -> list[_Option]:
     """A column with every number of categories that it may have, ascending."""
     made = {VALUES: coarse(column, rows, VALUES, SHARE)}
-    most = VALUES
+    most = VALUES if made[VALUES].period is None else _PERIODS
     if any(name == OTHER or name.endswith(OTHERS) for name in made[VALUES].groups):
         for more, share in _NAMES:
             most = more if _share_of_others(coarse(column, rows, most, SHARE), column) > share else most
@@ -94,11 +98,13 @@ def _share_of_others(one: Coarse, column: Column) -> float:
 
 
 def by_category(one: Coarse, column: Column) -> Counter[str]:
-    """Records by category of a column; nothing of periods."""
+    """Records by category of a column."""
     counts: Counter[str] = Counter()
-    if one.period is not None:
-        return counts
     category = {value: name for name, values in one.groups.items() for value in values}
+    if one.period is not None:
+        for value, count in period_counts(column, one.period, one.form).items():
+            counts[category.get(value, value)] += count
+        return counts
     for value, count in column.counts.items():
         if one.bins:
             counts[_bin(value, one.bins, "," if column.decimal else ".")] += count

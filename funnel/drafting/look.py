@@ -258,13 +258,20 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
 
 
 def _without_codes(columns: Sequence[Column]) -> None:
-    """Take codes such as -9 for missing values, but those that are a number in some column."""
+    """Take codes such as -9 for missing values, but those that are a number in some column.
+
+    A spec lists them for all columns, so they are missing in those of texts as well.
+    """
     numbers = [column for column in columns if column.kind == "number"]
     codes = {column.name: column.codes() for column in numbers}
     real = {value for column in numbers for value in column.counts if value not in codes[column.name]}
     for column in numbers:
         for code in codes[column.name] - real:
             column.markers.add(code)
+            column.missing += column.counts.pop(code)
+    codes_of_all = {mark for column in numbers for mark in column.markers}
+    for column in columns:
+        for code in codes_of_all & {*column.counts}:
             column.missing += column.counts.pop(code)
 
 

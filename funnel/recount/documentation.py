@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,8 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         contact=f" Contact: {who}." if who else "",
         drawn=(_TEXTS["drawn"] if drawn else _TEXTS["not_drawn"]).format(
             published=_quoted_names(block["published"]), secret=_quoted_names(block["secret"])
-        ),
+        )
+        + "".join(_without_differences(protocol["outputs"], block["published"])),
         meaning=_shown_text(block["meaning"]),
         scope=block["scope"],
         best=_near_best(block["certificate"]),
@@ -153,6 +154,14 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
         files=files,
     )
+
+
+def _without_differences(outputs: Json, published: Any) -> Iterator[str]:
+    """A sentence for each published column of which all records have one value."""
+    for place, column in enumerate(outputs["columns"]):
+        value = outputs["symbols"][0][place]
+        if column in published and all(symbol[place] == value for symbol in outputs["symbols"]):
+            yield _TEXTS["same_value"].format(column=_shown_text(column), value=_shown_text(value))
 
 
 def _near_best(found: Json | None) -> str:

@@ -132,10 +132,12 @@ def _published_secret(spec: ReleaseSpec) -> Iterator[str]:
     column = next(column for column in spec.publish if column in spec.secret)
     protected = protects_published_secret(parse_guarantee(spec.guarantee.canonical))
     if not protected or spec.mechanism.name != INVARIANT:
+        over_rows = spec.register is not None or spec.unit is not None
+        write = "" if over_rows else f'write guarantee = "attribute:1.0" and mechanism = "{INVARIANT}", or '
         yield (
             f"the column {column!r} is both secret and published, and under {spec.guarantee.canonical} with mechanism "
-            f"{spec.mechanism.name} an observer who finds a record by its other columns would learn its secret; write "
-            f'guarantee = "attribute:1.0" and mechanism = "{INVARIANT}", or take it out of publish'
+            f"{spec.mechanism.name} an observer who finds a record by its other columns would learn its secret; {write}"
+            "take it out of publish"
         )
     if spec.publish[: len(spec.secret)] != spec.secret or not spec.inputs:
         columns = ", ".join(map(toml_text, (*spec.secret, *spec.inputs)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
@@ -86,7 +87,7 @@ class Rules:
         limits = np.array([int(_PARTS * (share + self._share * (1 - share))) for share in shares], dtype=np.int64)
         return np.asarray(cells * _PARTS > whole * limits[:, np.newaxis])
 
-    @property
+    @cached_property
     def _share(self) -> Fraction:
         return Fraction(str(self.dominance)).limit_denominator(_DIGITS)
 

@@ -250,9 +250,7 @@ def set_aside(spec: ReleaseSpec, codings: Codings) -> Iterator[SetAside]:
             recode is not None and ("other" in recode.model_fields_set or spec.other_label(column) in recode.group_of)
         )
         remedy = "lower minimum_count to keep them apart" if rare else f"list them in [categories] {key} to keep them"
-        yield one(
-            coding.n_grouped, into=coding.other_label, reason=reason, remedy=remedy, asked=rare or named or not declared
-        )
+        yield one(coding.n_grouped, into=coding.other_label, reason=reason, remedy=remedy, asked=rare or named)
 
 
 def require_few_set_aside(spec: ReleaseSpec, codings: Codings) -> None:

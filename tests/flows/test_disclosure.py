@@ -88,6 +88,12 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     told = list(misfits(spec, recoded(spec, open_source(spec), quiet)))
     assert len(told) == 1 + len(spec.disclosure.blank) == 8
     assert "is published as 'any value' in every record: it tells nothing" in told[1]
+    # So do those who get it see, and both audits make the sentences again.
+    package, page = release.package.parent / "README.md", release.report.read_text(encoding="utf-8")
+    for column in spec.disclosure.blank:
+        assert f'In every record "{column}" stands as "any value": this column tells nothing.' in package.read_text()
+    assert page.count("</strong>: this column tells nothing.") == len(spec.disclosure.blank)
+    assert [f"{check.name}: {check.detail}" for check in recheck(release) if check.state is State.FAILED] == []
     # What is kept is of the columns as they were asked for.
     asked = count_joint(spec.model_copy(update={"frequencies": FrequencySettings(protection="none")}), quiet).entropy
     left = JointDocument.read(release.joint).joint.entropy

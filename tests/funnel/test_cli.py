@@ -23,7 +23,7 @@ from rich.console import Console as RichConsole
 
 from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
-from funnel.console import Console, frequencies_line
+from funnel.console import Console, frequencies_line, unchanged_lines
 from funnel.estimation.means import estimate_numbers
 from funnel.frequencies.public_counts import Frequencies
 from funnel.history.version_forecast import forecast_version
@@ -500,3 +500,22 @@ def test_progress_that_nobody_reads_stops_nothing(monkeypatch: pytest.MonkeyPatc
         console.progress("fitting optimal", 0, None)
         with pytest.raises(BrokenPipeError):
             out.flush()
+
+
+@pytest.mark.parametrize(
+    ("unique", "said"), [(1, "; 1 published record like no other,"), (2, "; 2 published records ")]
+)
+def test_one_record_is_not_several(unique: int, said: str) -> None:
+    told = {
+        "columns": [{"column": "x", "share": 0.5}],
+        "whole": None,
+        "share": 0.5,
+        "error": 0.0,
+        "secrets": [],
+        "rare_unchanged": None,
+        "unique": unique,
+        "unique_unchanged": 0.0,
+        "exact_records": 0.0,
+        "observers": [],
+    }
+    assert any(said in line for line in unchanged_lines(told))

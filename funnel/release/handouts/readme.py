@@ -58,6 +58,7 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
         licence=licence,
         contact=_contact(publisher(package)),
         is_random=any(before == x for (before, *_), (x, *_) in pairwise(likely_pairs(protocol))),
+        alike=_alike(protocol["outputs"], privacy["published"]),
         meaning=plain(privacy["meaning"]),
         near_best=_near_best(privacy["certificate"]),
         kind=kind,
@@ -122,6 +123,12 @@ def _contact(contact: Mapping[str, str]) -> str:
     name, address = contact.get("title"), plain(contact["email"]) if "email" in contact else None
     who = f"{plain(name)}{_in_brackets(address)}" if name else address
     return f" Contact: {who}." if contact else ""
+
+
+def _alike(outputs: Mapping[str, Any], published: Sequence[str]) -> list[tuple[str, str]]:
+    """Published columns with one value in all records, and the value; none where outputs are classes of records."""
+    values = zip(outputs["columns"], zip(*outputs["symbols"], strict=True), strict=True)
+    return [(column, of[0]) for column, of in values if column in published and len(set(of)) == 1]
 
 
 def _near_best(found: Mapping[str, Any] | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,6 +131,23 @@ def test_merging_is_never_better_than_exact_and_meets_the_rules(table: Table, ru
     kept = [information(table, [finest[0], of]) for of in groupings]
     assert kept[1] <= kept[0] + 1e-9
     assert meets(table, [finest[0], groupings[1]], rules)
+
+
+def test_merging_looks_at_every_pair_once_and_at_those_of_a_new_group_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine columns of 61 values took minutes, since every merger looked at all pairs again."""
+    values, looked = 40, 0
+    lacking = Blocks.lacking
+
+    def counted(blocks: Blocks, sums: Any) -> Any:
+        nonlocal looked
+        looked += len(sums)
+        return lacking(blocks, sums)
+
+    monkeypatch.setattr(Blocks, "lacking", counted)
+    cells = np.random.default_rng(4).poisson(2.0, (values, 5, 2))
+    assert Blocks(cells, False, Rules(minimum_cell=12)).best() is not None
+    # All pairs, those of a new group at each merger, and moves.
+    assert looked <= 3 * values**2
 
 
 def test_what_meets_the_rules_is_left_alone() -> None:

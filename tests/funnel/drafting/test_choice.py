@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,36 @@ class TestCodesOfMissingAnswers:
         spec = written(tmp_path, self.table(balance=balance), "ill", "age,balance")
         assert ("-9" in spec.source.missing) == (-9 not in balance)
 
+    def test_nor_is_the_same_code_a_value_of_a_column_of_texts(self, tmp_path: Path) -> None:
+        parties = ["-9" if k % 3 == 1 else "red" if k % 3 else "blue" for k in range(1_800)]
+        table = pd.concat([self.table()] * 2, ignore_index=True).assign(party=parties)
+        spec = written(tmp_path, table, "party", "age")
+        assert count_joint(spec, quiet).secret.symbols == (("blue",), ("red",), ("(missing)",))
+
+
+class TestDatesOfFewRecords:
+    """Years that few records have each were all "Other" under noise: 400 members, and a column that tells nothing."""
+
+    @pytest.mark.parametrize("form", ["{year}-0{month}-15", "15.0{month}.{year}"])
+    def test_neighbouring_years_are_one_category(self, tmp_path: Path, form: str) -> None:
+        rows = range(400)
+        joined = [form.format(year=1990 + k * k % 31, month=1 + k % 9) if k % 80 else None for k in rows]
+        table = pd.DataFrame({"joined": joined, "ill": ["yes" if k % 4 == 0 else "no" for k in rows]})
+        spec = written(tmp_path, table, "ill", "joined")
+        found = count_joint(spec, quiet).inputs.symbols
+        names = [name for (name,) in found]
+        assert 3 <= len(names) <= 6
+        assert names[0].endswith("or earlier")
+        assert re.fullmatch("[0-9]{4} or later or missing", names[-1])
+        years = [tuple(map(int, re.findall("[0-9]{4}", name))) for name in names]
+        assert years == sorted(years)
+
+    def test_months_of_a_year_that_many_records_have_stay(self, tmp_path: Path) -> None:
+        days = [f"2024-{1 + k % 12:02}-{1 + k % 28:02}" for k in range(6_000)]
+        table = pd.DataFrame({"seen": days, "ill": ["yes" if k % 4 == 0 else "no" for k in range(6_000)]})
+        spec = written(tmp_path, table, "ill", "seen")
+        assert [name for (name,) in count_joint(spec, quiet).inputs.symbols] == [f"2024-{k:02}" for k in range(1, 13)]
+
 
 class TestColumnsOfRareValues:
     """A column that would be "Other" for most records tells nothing: it is refused, or left out of all columns."""
@@ -226,10 +257,13 @@ class TestGuarantees:
         assert len(count_joint(spec, quiet).inputs) <= 36
 
     def test_many_have_the_first_and_say_for_whom_not(self, tmp_path: Path) -> None:
-        """Years of a date are not grouped any further."""
-        table = pd.read_parquet(ADULT)[["income", "sex", "race"]]
-        table["day"] = [f"{1960 + k % 40}-0{1 + k % 9}-11" for k in range(len(table))]
-        spec = written(tmp_path, table, "income", "day,sex,race")
+        """Three secrets of two values each have eight together."""
+        table = pd.read_parquet(ADULT)[["income", "sex", "race", "education", "workclass"]]
+        table.to_csv(tmp_path / "table.csv", index=False)
+        answers = Answers(("income", "sex", "race"), ("education", "workclass"))
+        file = tmp_path / "spec.toml"
+        draft_file(GivenSource(str(tmp_path / "table.csv")), file, True, quiet, answers=answers)
+        spec = ReleaseSpec.load(file)
         assert spec.guarantee.canonical == "rlip:1.0,0.05"
         assert "Not for those who know some of its columns, which srlip:1.0 is for" in text_of(tmp_path)
 
@@ -536,6 +570,56 @@ class TestCommands:
         found = ask(look, roles_of(look))
         assert found == Answers(("smoker",), ("age", "region"), ("interview",), (), "same")
         assert list(answers) == []
+
+    @pytest.mark.parametrize(
+        ("said", "expected"),
+        [
+            # Enter takes the number of the patient, who has several rows, and not that of the visit.
+            (
+                ["chronic", "ward,age", None, "y"],
+                Answers(("chronic",), ("ward", "age"), unit=("patient",)),
+            ),
+            # Nobody says that a patient has one row where the table has several, nor why --people does not go with it.
+            (
+                ["chronic", "ward,age", "patient", "n", None],
+                Answers(("chronic",), ("ward", "age"), unit=("patient",)),
+            ),
+            (
+                ["chronic", "ward", "-", "y", "visit", "n"],
+                Answers(("chronic",), ("ward",), key=("visit",), people="same"),
+            ),
+            (["chronic", "ward", "-", "y", "-"], Answers(("chronic",), ("ward",))),
+            (["chronic", "all", "-", "n"], Answers(("chronic",), None)),
+            (["chronic", None, "-", None], Answers(("chronic",), ("ward", "age"))),
+            ([""], None),
+        ],
+    )
+    def test_every_kind_of_answer_gives_a_spec(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str | None], expected: Answers | None
+    ) -> None:
+        """None is Enter."""
+        table = visits(600)
+        table.insert(0, "visit", [f"V{k:05}" for k in range(len(table))])
+        table.to_csv(tmp_path / "visits.csv", index=False)
+        look = look_at({"path": "visits.csv"}, tmp_path, quiet)
+        answers = iter(said)
+
+        def prompt(question: str, default: str, value_proc: Any, **_: Any) -> Any:
+            answer = next(answers)
+            return value_proc(default if answer is None else answer)
+
+        def confirm(question: str, default: bool, **_: Any) -> bool:
+            answer = next(answers)
+            return default if answer is None else answer == "y"
+
+        monkeypatch.setattr("click.prompt", prompt)
+        monkeypatch.setattr("click.confirm", confirm)
+        found = ask(look, roles_of(look))
+        assert (found, list(answers)) == (expected, [])
+        if found is not None:
+            file = tmp_path / "spec.toml"
+            draft_file(GivenSource(str(tmp_path / "visits.csv")), file, True, quiet, answers=found)
+            assert ReleaseSpec.load(file).secret == ("chronic",)
 
 
 class TestFewRecords:

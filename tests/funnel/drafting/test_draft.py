@@ -205,7 +205,7 @@ class TestHostile:
         [
             (lambda k: f"{1 + k % 28}/{1 + k % 12}/2024", ['\n[recode.seen]\nperiod = "month"\nformat = "%d/%m/%Y"\n']),
             (lambda k: f"{1 + k % 12}/{1 + k % 28}/2024", ['\n[recode.seen]\nperiod = "month"\nformat = "%m/%d/%Y"\n']),
-            (lambda k: f"202{k % 3}{1 + k % 12:02}{1 + k % 28:02}", ['\nperiod = "year"\nformat = "%Y%m%d"\n']),
+            (lambda k: f"202{k % 5}{1 + k % 12:02}{1 + k % 28:02}", ['\nperiod = "year"\nformat = "%Y%m%d"\n']),
             (
                 lambda k: f"{1 + k % 12}/{1 + k % 11}/2024",
                 ['# format = "%d/%m/%Y"', '# or format = "%m/%d/%Y": only you know which'],

@@ -130,6 +130,15 @@ def test_all_contradictions_are_told_at_once() -> None:
     assert "\n" not in said
 
 
+@pytest.mark.parametrize("more", [{"guarantee": "lip:1.0"}, {"guarantee": "lip:1.0", "unit": ["id"]}])
+def test_what_a_message_says_to_write_is_no_contradiction(more: dict[str, Any]) -> None:
+    """A secret is not published over versions about the same people, whatever the bound."""
+    said = refusal(**SAME, publish=["s", "x"], secret=["s"], **more)
+    assert "take it out of publish" in said
+    assert "attribute:1.0" not in said
+    spec_of("nowhere.parquet", ".", **SAME, publish=["x"], secret=["s"], **more)
+
+
 def test_what_is_wrong_with_single_settings_is_told_together() -> None:
     said = refusal(recode={"x": {"bins": [2, 1]}}, source={"encoding": "utf-99"}, limits={"max_symbols": 1})
     assert "[recode.x] bins must increase" in said

@@ -264,6 +264,17 @@ class TestSetAside:
         for codings in (taken(AB, limits={"set_aside": 0.02}), taken([*AB, "Other"])):
             assert codings["x"].n_grouped == 2
 
+    def test_so_do_values_that_are_too_rare_to_be_learned_under_noise(self, workshop: Any, refusal: Refusal) -> None:
+        columns = {"s": AB * 500, "x": ["a", "b"] * 480 + [f"rare {k}" for k in range(40)]}
+        changes: dict[str, Any] = {"categories": {"s": AB}, "frequencies": {"protection": "noise"}}
+        spec = workshop.parquet(columns, **changes)
+        message = refusal(lambda: recoded(spec, open_source(spec), quiet))
+        assert "40 of 1,000 records (4.0%) become 'Other': column 'x' has values of them that are too rare" in message
+        assert "list them in [categories] x to keep them, list 'Other' there to accept it, or write set_as" in message
+        for more in ({"limits": {"set_aside": 0.04}}, {"recode": {"x": {"other": "Other"}}}):
+            kept = workshop.parquet(columns, **changes, **more)
+            assert recoded(kept, open_source(kept), quiet)["x"].n_grouped == 40
+
     def test_listed_values_of_a_group_of_that_name_are_none_of_them(self, workshop: Any) -> None:
         columns = {"s": AB * 50, "x": ["a", "b", "c", "d"] * 24 + ["a", "b", "z", "Other"]}
         groups = {"x": {"groups": {"Other": ["c", "d", "Other"]}}}
