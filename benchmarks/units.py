@@ -4,7 +4,8 @@
 `funnel.history.waves.follow_waves`, for the waves of a real panel taken as rows of a person, and for a synthetic table
 of 101,766 encounters of 71,518 patients who have 1 to 40 each, those of some secrets more than others. And where rows
 have secrets of their own: the panel's waves with what was secret in each, households made of the people of Adult, and
-visits of which each has its own diagnosis. What a reader of all rows believes of the secret of every one of them is
+visits of which each has its own diagnosis. The same again with values as they are. What a reader of all rows believes
+of the secret of every one of them is
 computed a second time here, by a plain recursion in long doubles over the rows of every unit that shares no code with
 what decides and draws. Writes ``benchmarks/results/units.json`` and ``units.md``.
 """
@@ -25,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel import LIP, Joint
+from funnel import LIP, Joint, fit
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
@@ -182,11 +183,35 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
         "outside": together["outside"],
         "kept": waves.step.utility / entropy,
         "kept_as_others": waves.step.alone / entropy,
+        "as_they_are": _as_they_are(case, joint, rows, cells, reader),
         "level_alone": case.guarantee.level(joint, waves.step.channel).value,
         "others_outside": as_others["outside"],
         "others_level": as_others["level"],
         "seconds": took,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def _as_they_are(case: Case, joint: Joint, rows: UnitRows, cells: Codes, reader: _Reader) -> dict[str, Any]:
+    """The same rows under the mechanism that leaves most of them as they are."""
+    random, xs = np.random.default_rng(6), cells % len(joint.inputs)
+    alone = fit("invariant", joint, case.guarantee)
+    begun = time.perf_counter()
+    terms = VersionTerms(case.guarantee, "v", alone, right=True)
+    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), terms)
+    waves = follow_waves(asked, CountedUnits({}, read_alone=True), _draw(random, xs))
+    took = time.perf_counter() - begun
+    there, channel = joint.counts.sum(axis=0), waves.step.channel.matrix
+    together = reader.beliefs(waves.outputs, _rows_of(waves))
+    apart = np.array([random.choice(len(there), p=alone.matrix[:, x] / alone.matrix[:, x].sum()) for x in xs])
+    return {
+        "unchanged": float(channel.diagonal() @ there) / joint.n,
+        "unchanged_as_others": float(alone.matrix.diagonal() @ there) / joint.n,
+        "records_off": float(np.abs(channel @ there - there).max()),
+        "level_again": together["level"],
+        "outside": together["outside"],
+        "others_outside": reader.beliefs(apart, lambda history: alone.weights)["outside"],
+        "seconds": took,
     }
 
 
@@ -302,6 +327,21 @@ def page(results: list[dict[str, Any]]) -> str:
             f"{one['most_rows']} | {one['histories']:,} | {one['level']:.9f} | {one['level_again']:.9f} | "
             f"{one['outside']:,} | {one['kept']:.3f} | {one['kept_as_others']:.3f} | {one['others_outside']:,} "
             f"({one['others_outside'] / one['units']:.1%}) | {one['others_level']:.2f} | {one['seconds']:.0f} |"
+        )
+    lines += [
+        "",
+        'With values as they are (`mechanism = "invariant"`): the share of rows unchanged, and by how many records a',
+        "value is published too often or too rarely, at most, on average over all draws of the rows.",
+        "",
+        "| case | unchanged | as others | records off | level again | outside | as others: outside | s |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in results:
+        kept = one["as_they_are"]
+        lines.append(
+            f"| {one['case']}, {one['guarantee']} | {kept['unchanged']:.3f} | {kept['unchanged_as_others']:.3f} | "
+            f"{kept['records_off']:.2f} | {kept['level_again']:.9f} | {kept['outside']:,} | "
+            f"{kept['others_outside']:,} ({kept['others_outside'] / one['units']:.1%}) | {kept['seconds']:.0f} |"
         )
     return "\n".join([*lines, "", f"Peak memory {max(one['peak_mb'] for one in results):,} MB.", ""])
 

@@ -196,6 +196,8 @@ def _channel(finished: FinishedFolder) -> Iterator[str]:
         yield "does not say by how much it is rounded"
     else:
         yield from channel_complaints(finished.protocol, finished.released, finished.entry, finished.frequencies)
+        found = finished.histories.versions[-1]
+        yield from found.few_complaints(finished.entry, finished.protocol)
 
 
 def _findings(finished: FinishedFolder) -> Iterator[Claim]:

@@ -91,6 +91,8 @@ def _complaints(found: RegisterHistories, history: History, known: AuditContext)
         yield "its entry in the register is not the one that it was published with"
     for said in channel_complaints(document.content(), known.released, entry, public):
         yield f"the published channel {said}"
+    for said in this.few_complaints(entry, document.content()):
+        yield f"the published channel {said}"
     settings, promise = evidence.spec.history, read_promise(document.guarantee.declared)
     asked = (None, None) if settings is None else (settings.observers, settings.secrets)
     entries = found.entries[: found.entries.index(entry) + 1]

@@ -175,6 +175,7 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
             "people": None,
             "versions": None,
             "secrets": None,
+            "rowsOf": privacy.get("rowsOf", []),
             **scope_of(privacy),
         },
     }

@@ -173,6 +173,7 @@ def check_numbers(known: AuditContext) -> Found:
         "published values": (told.published.values, len(document.prior.symbols)),
         "unchanged": (told.unchanged is not None, is_invariant({"mechanism": document.mechanism})),
         "weighted": weighted_of(told.weighted, package),
+        "rows of people": (list(told.unit), package["funnel:privacy"].get("rowsOf", [])),
         "holds": (figures.holds, True),
         **{
             # All their digits are in the protocol.

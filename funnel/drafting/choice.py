@@ -171,7 +171,7 @@ def _choose(
         secret=secret,
         publish=inputs,
         guarantee=(NOMINAL,),
-        invariant=not people.unit,
+        invariant=not people.unit or people.has_members,
         noise=not people.has_members,
         coarse=tuple(values),
         key=people.key,

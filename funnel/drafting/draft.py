@@ -161,7 +161,7 @@ def _promise(choice: Choice) -> list[str]:
     else:
         lines += _reason(
             "Published values may stand for sets of true ones, and funnel estimate gives shares: values as they are "
-            '(mechanism = "invariant") are not there yet for several rows of one person.'
+            '(mechanism = "invariant") are not there yet for several rows of one person under noise.'
         )
     return [*lines, ""]
 

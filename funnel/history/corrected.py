@@ -20,11 +20,13 @@ from typing import Final
 import numpy as np
 
 from funnel.errors import SolverError
+from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.fitting import Fitted
 from funnel.history.history_status import Standing, stand
-from funnel.history.library import balanced, effective_weights
+from funnel.history.library import balanced, effective_weights, spoken_weights
 from funnel.history.prove import described, keeps
 from funnel.history.step import Step
+from funnel.history.whole import Whole
 from funnel.joint import FloatArray, IntArray
 from funnel.measures import mutual_information
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
@@ -38,6 +40,10 @@ _SHIFT = np.uint64(WORD_BITS - 20)
 _TIMES = 20
 # How much of the constant row is mixed in where rounding has taken a row beyond its bound.
 _MIXED = (0.0, 2.0**-44, 2.0**-38)
+# No value is owed less than a part of a record, so that it can be put right.
+_LEAST = DENOMINATOR // PARTS
+# And where other rows of the version are drawn from other channels; all of it leaves all rows as they were.
+_MIXED_OF_SOME = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 def means(step: Step) -> IntArray:
@@ -46,7 +52,7 @@ def means(step: Step) -> IntArray:
     In parts of a record. What each person adds is rounded down, so that one adds `PARTS` at most to all together.
     """
     observed = step.observed
-    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    channels = _channels(step)
     parts = (step.library[channels, :, observed.inputs] >> _SHIFT).astype(np.int64)
     silent = 0 if observed.silent is None else int(observed.silent.sum())
     return np.asarray(observed.spoken @ parts + silent * (step.channel.marginal >> _SHIFT).astype(np.int64))
@@ -86,35 +92,54 @@ def corrected(fitted: Fitted, noisy: IntArray) -> Fitted:
     SolverError
         If it is not proven that the bound holds.
     """
-    of_expected, of_people = _changed_by([fitted.predicted, fitted.step], noisy)
+    of_expected, of_people = _changed_by([fitted.predicted, fitted.step], noisy, fitted.predicted.joint.p_input)
     return replace(fitted, step=of_people, predicted=of_expected)
 
 
-def right_on_average(step: Step) -> Step:
+def right_on_average(step: Step, whole: Whole | None = None) -> Step:
     """Channels of real people whose counts are exact, changed until the table of the version is right on average.
 
     Parameters
     ----------
     step : Step
         Of an invariant protocol; its channel is the effective one of its people.
+    whole : Whole, optional
+        Where the step is about some rows of a version: all rows, which keep the bound together. The rows of the step
+        are then published as its constant row for them says.
 
     Raises
     ------
     SolverError
         If the table does not come to be right, or it is not proven that the bound holds.
     """
-    counts = step.joint.counts.sum(axis=0)
-    there = counts.astype(object)
     for _ in range(_TIMES):
-        published = step.channel.weights.astype(object) @ there
-        if (np.abs(published - there * DENOMINATOR) <= DENOMINATOR).all():
+        published, wanted, off = _published(step, whole)
+        # Of some rows it may not be proven yet that all together keep the bound.
+        if (np.abs(published - wanted) <= off).all() and (whole is None or _keeps_whole(step, step.library, whole)):
             return step
-        (step,) = _changed_by([step], ((published + DENOMINATOR // 2) // DENOMINATOR).astype(np.int64))
+        told = ((published + DENOMINATOR // 2) // DENOMINATOR).astype(np.int64)
+        shares = np.maximum(wanted, _LEAST).astype(np.float64)
+        (step,) = _changed_by([step], told, shares / shares.sum(), whole)
     raise SolverError("the table of a version does not come to be right on average; please report it")
 
 
-def _changed_by(steps: Sequence[Step], told: IntArray) -> list[Step]:
+def _published(step: Step, whole: Whole | None) -> tuple[WholeNumbers, WholeNumbers, int]:
+    """How often values are published on average, how often they should be, (b,) each, and by how much it may be off.
+
+    In units of 2^-63 of a record.
+    """
+    if whole is None:
+        counts = step.joint.counts.sum(axis=0).astype(object)
+        return step.channel.weights.astype(object) @ counts, counts * DENOMINATOR, DENOMINATOR
+    published = spoken_weights(step.observed, step.library, _channels(step)).sum(axis=1)
+    # Those who are forgotten are published like all others, and all of them may be off by a record.
+    return published, whole.owed(int(step.observed.spoken.sum())), DENOMINATOR * whole.speaking // whole.joint.n
+
+
+def _changed_by(steps: Sequence[Step], told: IntArray, p: FloatArray, whole: Whole | None = None) -> list[Step]:
     """Steps with channels T R for one T, by these means; the effective channel of all is that of the first.
+
+    Where they are about some rows of a version, as much of the constant row is mixed in as all rows together need.
 
     Raises
     ------
@@ -123,12 +148,17 @@ def _changed_by(steps: Sequence[Step], told: IntArray) -> list[Step]:
     """
     first = steps[0]
     standings = [stand(one.past, one.observed, one.guarantee, one.reserve) for one in steps]
-    moved, taken = correction(told, first.joint.p_input)
+    moved, taken = correction(told, p)
+    constant = p if whole is None else np.ldexp(whole.now.astype(np.float64), -WORD_BITS)
     read_alone = first.guarantee.holds_for(first.joint, first.channel.weights)
-    for share in _MIXED:
-        libraries = [_changed(one.library, moved, taken, share) for one in steps]
+    for share in _MIXED if whole is None else (*_MIXED, *_MIXED_OF_SOME):
+        libraries = [_changed(one.library, moved, taken, share, constant) for one in steps]
         channel = _effective(first, libraries[0])
-        if (not read_alone or first.guarantee.holds_for(first.joint, channel.weights)) and all(
+        if whole is None:
+            kept = not read_alone or first.guarantee.holds_for(first.joint, channel.weights)
+        else:
+            kept = _keeps_whole(first, libraries[0], whole)
+        if kept and all(
             keeps(standing, library, _drawn_from(one, standing))
             for one, standing, library in zip(steps, standings, libraries, strict=True)
         ):
@@ -141,20 +171,35 @@ def _changed_by(steps: Sequence[Step], told: IntArray) -> list[Step]:
     ]
 
 
-def _changed(library: WeightArray, moved: FloatArray, taken: FloatArray, share: float) -> WeightArray:
-    """T R of channels (n, b, a), in whole numbers; what is alike for two inputs stays alike."""
+def _keeps_whole(step: Step, library: WeightArray, whole: Whole) -> bool:
+    """Whether all rows of a version keep the bound once those of a step are drawn from these channels."""
+    after = whole.with_rows(step.observed, library, _channels(step))
+    return bool(step.guarantee.holds_for(whole.joint, after.weights()))
+
+
+def _changed(
+    library: WeightArray, moved: FloatArray, taken: FloatArray, share: float, constant: FloatArray
+) -> WeightArray:
+    """T R of channels (n, b, a), in whole numbers, with a share of a constant row, which T keeps.
+
+    What is alike for two inputs stays alike.
+    """
     rows = np.ldexp(library.astype(np.float64), -WORD_BITS)
     given = (rows * moved[:, None]).sum(axis=1, keepdims=True)
     changed = rows * (1 - moved)[:, None] + given * taken[:, None]
-    found = (1 - share) * changed + share * taken[:, None]
+    found = (1 - share) * changed + share * constant[:, None]
     return balanced(np.ldexp(np.minimum(found, 1.0), WORD_BITS).astype(np.uint64))
 
 
 def _effective(step: Step, library: WeightArray) -> Protocol:
     """W of the people of a step."""
-    places = np.searchsorted(step.followed, step.observed.nodes)
-    weights = effective_weights(step.observed, library, step.drawn_from[places])
+    weights = effective_weights(step.observed, library, _channels(step))
     return replace(step.channel, weights=weights, marginal=marginal_weights(step.joint, weights))
+
+
+def _channels(step: Step) -> IntArray:
+    """The channel of every entry of those who are observed."""
+    return np.asarray(step.drawn_from[np.searchsorted(step.followed, step.observed.nodes)])
 
 
 def _drawn_from(step: Step, standing: Standing) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -33,6 +34,11 @@ from funnel.solver.optimum import optimal
 
 # Seconds of work for the rows of histories, and the share of a budget that the optimum of the version alone may take.
 _SECONDS, _SHARE = 20.0, 0.75
+FEWEST_ROWS: Final = 100
+"""Second, third, … rows of units are put right on average where these are at least so many; fewer tell nothing.
+
+What is put right follows from what all of them are, and would tell what a few are.
+"""
 
 
 def follow(
@@ -147,14 +153,11 @@ def follow(
     # Whom W is an average over.
     people = observed
     if target.is_invariant:
-        if whole is not None:
-            raise SpecError(
-                "an invariant protocol is not there yet for several rows of a unit; take another target, or one row "
-                "of each"
-            )
         # Balance asks what people with a history are, and must not ask these people.
         people = observed if only_new or observed.totals is not None else as_expected(past, observed)
         aim = Unchanged.of(past, standing, people, counted(joint, "root") if worth is None else worth)
+    is_too_few = whole is not None and target.is_invariant and observed.row > 1 and joint.n < FEWEST_ROWS
+    corrects = right and not is_too_few and target.is_invariant and (people is not observed or whole is not None)
     # Else W is a mixture that need not be among what the bound is about.
     is_protocol_alone = only_new or read_alone
     # A target for the whole budget leaves no reserve, also of new people.
@@ -162,7 +165,9 @@ def follow(
     if standing.possible is not None:
         reserved = standing.possible.for_new_people(reserved)
     deciding = RowChoice(standing, people, target, aim, read_alone, whole)
-    if only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
+    if whole is not None and is_too_few:
+        proven = deciding.silent(whole)
+    elif only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
         proven = proven_weights(standing, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work, digest = Budget.of(_SECONDS if budget is None else budget), ""
@@ -170,8 +175,9 @@ def follow(
             asked = (past.chapters, observed, str(declared), reserve, read_alone, whole, worth, *utility.content)
             digest = digest_of(asked, target.weights, target.outputs.symbols, target.is_invariant, work.remaining)
         proven = deciding.best(inner, work, progress, kept, digest)
-    proven, channel = deciding.alone(proven, aim.balanced)
-    if right and people is not observed:
+    # All rows of a version are brought into balance, and not those that come next by themselves.
+    proven, channel = deciding.alone(proven, aim.balanced if whole is None else None)
+    if corrects and people is not observed:
         # These rows are in balance for people who change as the frequencies say; what is published is of those there.
         proven, channel = replace(deciding, observed=observed).alone(proven, None)
     step = Step(
@@ -191,7 +197,7 @@ def follow(
         entropy=joint.entropy,
         **proven.figures(standing, observed),
     )
-    return right_on_average(step) if right and people is not observed else step
+    return right_on_average(step, whole) if corrects else step
 
 
 def inner_bound(declared: Kept, reserve: float) -> Kept:

@@ -228,6 +228,7 @@ class History:
                 target,
                 self.budget_fraction,
                 utility_of(self.utility, joint.inputs),
+                right=True,
                 progress=progress,
             ),
         )
@@ -269,7 +270,7 @@ class History:
             observers=self._observers(),
             secrets=self.secrets,
         )
-        step = replace(asked.terms, right=True).decide(asked.past, observed, read_alone=self.read_alone)
+        step = asked.terms.decide(asked.past, observed, read_alone=self.read_alone)
         outputs, b = draw(step, np.arange(len(nodes)), nodes), len(step.channel.outputs)
         pairs, places = np.unique(nodes * b + outputs, return_inverse=True)
         chapter = step.chapter(pairs // b, pairs % b)

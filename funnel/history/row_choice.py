@@ -135,7 +135,8 @@ class RowChoice:
             part = budget.part(_SHARE) if limited else budget
             return search.best(gains, budget=part, progress=progress)
 
-        over = over_set(self.inside, joint) if self.read_alone and aim.balanced is not None else None
+        is_alone = self.read_alone and self.whole is None
+        over = over_set(self.inside, joint) if is_alone and aim.balanced is not None else None
         deeper = None if over is None else over_set(self.declared.tightened(_DEEPER), joint)
 
         def broken(channel: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -198,7 +199,7 @@ class RowChoice:
             bound = not is_alone or self.declared.holds_for(joint, weights)
             return bound and (in_balance is None or imbalance(joint, weights) <= IMBALANCE)
 
-        if self.read_alone and self.whole is not None:
+        if self.read_alone and self.whole is not None and self.aim.balanced is None:
             proven = self.within_whole(proven, self.whole)
         likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, self.effective(proven)).argmax()))
         if is_alone:
@@ -263,8 +264,13 @@ class RowChoice:
             candidate = self.with_row(proven, extra, likeliest)
             if self.declared.holds_for(whole.joint, with_rows(candidate).weights()):
                 return candidate
-        silent = np.repeat(whole.constant[None, :, None], len(joint.inputs), axis=2)
-        return proven_weights(self.standing, silent, np.zeros_like(likeliest), likeliest)
+        return self.silent(whole)
+
+    def silent(self, whole: Whole) -> Proven:
+        """The constant row that the whole has for them, for everybody."""
+        nothing = np.zeros(len(self.standing.nodes), dtype=np.int64)
+        library = np.repeat(whole.now[None, :, None], len(self.joint.inputs), axis=2)
+        return proven_weights(self.standing, library, nothing, nothing + int(whole.now.argmax()))
 
 
 def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray:

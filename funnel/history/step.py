@@ -207,7 +207,7 @@ class Step:
         if (self.followed[np.minimum(places, len(self.followed) - 1)] != nodes).any():
             raise DataError(f"nobody in version {self.version!r} has such a history")
         channels = self.drawn_from[places]
-        outputs = numbered(self.channel.outputs) if self.waves else self.channel.outputs
+        outputs = numbered(self.channel.outputs) if self.waves or self.observed.of_units else self.channel.outputs
         of_channel = {
             channel: channel_digest(self.library[channel], self.channel.inputs, outputs)
             for channel in np.unique(channels).tolist()

@@ -29,7 +29,7 @@ from funnel.history.unit_rows import UnitRows, counted_cells, row_changes, secon
 from funnel.history.version_terms import VersionTerms
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
-from funnel.protocol import Protocol, WeightArray
+from funnel.protocol import INVARIANT, Protocol, WeightArray
 from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
 from funnel.solver.optimum import optimal
@@ -76,14 +76,16 @@ class UnitVersion:
     ) -> Step:
         """Decide a wave, whose outputs are numbered in all of them."""
         name, aim = wave_name(self.terms.version, observed.row), self.terms.aim
-        target = replace(aim, outputs=numbered(aim.outputs))
+        # Sets of values are named once all rows are drawn.
+        target = aim if aim.is_invariant else replace(aim, outputs=numbered(aim.outputs))
         of_wave = replace(self.terms, version=name, target=target, budget=budget)
         return of_wave.decide(past, observed, read_alone=read_alone, whole=whole)
 
     def channel(self, law: Joint, weights: WeightArray) -> Protocol:
         """The effective channel of all rows."""
         marginal, outputs = marginal_weights(law, weights), self.terms.aim.outputs
-        return Protocol(weights, marginal, law.inputs, outputs, "history", str(self.terms.guarantee))
+        mechanism = INVARIANT if self.terms.aim.is_invariant else "history"
+        return Protocol(weights, marginal, law.inputs, outputs, mechanism, str(self.terms.guarantee))
 
     def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray, secrets: Secrets) -> Observed:
         """All rows as people with a history before each, -1 of those forgotten, for whoever knows a law of them."""
@@ -269,6 +271,7 @@ class _CountedRows:
         # Who is forgotten is counted among units, as all are, and in no change.
         known = asked.nodes[rows.units] >= 0
         of_known = UnitRows(rows.units[known], rows.places[known])
+        known_first = asked.cells[known & (rows.places == 1)] % len(asked.joint.inputs)
         first = counted_cells(asked.cells[rows.at(1)], asked.joint)
         self._within = row_changes(of_known, asked.cells[known], first) if rows.deepest > 1 else None
         self._second: MoveLimits | None = None
@@ -276,7 +279,11 @@ class _CountedRows:
             self._second = MoveLimits.of_rows(*second_rows(of_known, asked.cells[known], asked.joint))
         own = self._within is not None and not self._within.keep_secrets(len(asked.joint.inputs))
         self._members = Members(self._within, rows.deepest) if self._within is not None and own else None
-        self._whole = Whole.beginning(asked.joint, marginal_weights(asked.joint, self._target.weights))
+        constant = marginal_weights(asked.joint, self._target.weights)
+        self._whole = Whole.beginning(asked.joint, constant, int(known.sum()))
+        if self._target.is_invariant:
+            inputs = np.bincount(known_first, minlength=len(asked.joint.inputs))
+            self._whole = self._whole.parted(inputs, declared)
         self._steps: list[Step] = []
 
     def decide(self, past: Past, wave: Wave) -> tuple[Step, IntArray] | None:

@@ -196,11 +196,15 @@ class Planner:
                     weights=mechanism.weights,
                     named=mechanism.name,
                     kept=FittedRows.within(self.spec.workspace_folder / self.spec.name),
-                    ruled_out={INVARIANT: NO_ROWS} if self.spec.follows_units else None,
+                    ruled_out={INVARIANT: NO_ROWS} if self._has_noisy_rows else None,
                 ),
             )
             for bound in self._bounds
         ]
+
+    @property
+    def _has_noisy_rows(self) -> bool:
+        return self.spec.follows_units and self.spec.frequencies.kind.is_noisy
 
     def planned(self, suggest: bool = False, costing: bool = False, in_full: bool = True) -> SpecPlan:
         """All that follows from the comparison.

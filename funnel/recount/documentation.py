@@ -201,6 +201,8 @@ def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) 
         secret = _TEXTS["or_secret"] if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
         donors = _TEXTS["donors"].format(secret=secret) if by_class else _TEXTS["instead"]
         changing = (_TEXTS["changing"] if noisy else _TEXTS["changing_exactly"]) if later else ""
+        if package["funnel:privacy"].get("rowsOf"):
+            changing = _TEXTS["rows"]
         ratio = _R_WITH_NOISE if noisy else _R_ALONE
         work = _TEXTS["as_usual"].format(up_to=up_to, changing=changing, instead=donors, **ratio)
         return work, files

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from funnel.recount.balance import Json, is_invariant
 from funnel.recount.chapters import Tree
 from funnel.recount.expected import Attending
 from funnel.recount.frequencies import PublicFrequencies
@@ -23,6 +25,8 @@ from funnel.recount.rounded import open_complaints
 _LEVEL = 1e-7
 # Less of a person than this is what sums of shares are off by.
 _FEW = 1e-6
+# Second, third, … rows of people that are put right on average, at least.
+_FEWEST = 100
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,8 @@ class VersionHistories(ObservedHistories):
         How many people got an output.
     by_channel : mapping of (channel, input) to int
         How many people drew from a channel with an input.
+    by_row : mapping of (row, channel) to int
+        How many drew the first, second, … row of a person from a channel.
     missing : int
         People who were counted then and are forgotten.
     complaints : tuple of str
@@ -165,12 +171,39 @@ class VersionHistories(ObservedHistories):
     people: int
     by_output: tuple[int, ...]
     by_channel: Mapping[tuple[int, int], int]
+    by_row: Mapping[tuple[int, int], int]
     missing: int
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
     followed: int
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
+
+    def few_complaints(self, entry: Entry, protocol: Json) -> Iterator[str]:
+        """Second, third, … rows that tell of their values where there are few: to put those right would tell them.
+
+        Parameters
+        ----------
+        entry : Entry
+            The version in the register.
+        protocol : JSON object
+            Content of its ``protocol.json``.
+        """
+        chapter = entry.chapter
+        if not is_invariant(protocol) or entry.protected:
+            return
+        # Who is forgotten since may have had any of them.
+        rows = Counter(dict.fromkeys((row for row, _ in self.by_row), self.missing))
+        for (row, _), count in self.by_row.items():
+            rows[row] += count
+        telling = {
+            row
+            for row, k in self.by_row
+            if row > 1 and rows[row] < _FEWEST
+            if any(len({dict(weights).get(x, 0) for x in range(chapter.a)}) > 1 for weights in chapter.channels[k])
+        }
+        if telling:
+            yield f"tells of row {min(telling)} of people, which fewer than {_FEWEST} have"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ whole numbers with proven limits, conditions decided on them, or in fractions wh
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
-from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
+from funnel.recount.chapters import NEW, WHOLE, Chapter, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import Decided, RegisterHistories, Tally, VersionHistories, expected_histories
 from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
@@ -225,6 +226,7 @@ class _Judging:
             people=sum(followed.people.values()),
             by_output=followed.by_output,
             by_channel=followed.by_channel,
+            by_row=self._by_row(chapter, followed.people),
             missing=missing,
             complaints=tuple(complaints),
             broken=tuple(said for one in found for said in one.broken()),
@@ -233,6 +235,13 @@ class _Judging:
             expected=None if attending is None else expected_histories(found, attending),
             noise=tuple(noise.values()),
         )
+
+    def _by_row(self, chapter: Chapter, people: Mapping[int, int]) -> Mapping[tuple[int, int], int]:
+        """How many drew which row of a person from which channel, by the history before it."""
+        found = Counter[tuple[int, int]]()
+        for node, count in people.items():
+            found[self.tree.next_row(node, chapter.ordinal), chapter.followed[node]] += count
+        return found
 
     def _had(self, entry: Entry, followed: Followed) -> set[int]:
         """Histories that somebody had; without noise, all that there are channels for. The forgotten count as new."""

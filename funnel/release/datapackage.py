@@ -200,6 +200,7 @@ def _privacy(
         people="same" if history is not None else spec.history.people if spec.history is not None else None,
         versions=None if history is None else history.versions,
         secrets=secrets,
+        rows_of=report.unit,
         scope=scope_alone(spec) if secrets is None else _OF_SECRETS[secrets],
     )
     return block.content()

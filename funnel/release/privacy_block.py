@@ -86,7 +86,8 @@ class PrivacyBlock(Document):
 
     ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
     ones, this one included; ``secrets`` is whether the secrets of all of these are bounded, or the current one of each;
-    null where that is not declared, or others are in each. ``variance_explained`` is null
+    null where that is not declared, or others are in each; ``rows_of`` the columns by which people have several rows.
+    ``variance_explained`` is null
     where the spec does not ask for it, ``certificate`` where nothing is proven of better protocols.
     """
 
@@ -117,4 +118,5 @@ class PrivacyBlock(Document):
     people: Literal["same", "different"] | None
     versions: int | None = Field(ge=1)
     secrets: Literal["all", "current"] | None
+    rows_of: tuple[str, ...] = ()
     scope: str

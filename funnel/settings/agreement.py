@@ -45,9 +45,10 @@ _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for nam
 # Settings of [history] that are about the same people.
 _OF_THE_SAME = ("register", "budget_fraction", "robust", "observers", "secrets")
 NO_ROWS = (
-    "not there yet for several rows of one person: what a row shows given those before would not be right on average"
+    "not there yet for several rows of one person under noise: rows would be right on average only where they follow "
+    "one another as the noisy tables say"
 )
-"""Why rows of one person are not drawn by the invariant mechanism."""
+"""Why rows of one person are not drawn by the invariant mechanism where frequencies have noise."""
 _DIFFERENT = '[history] people = "different" if no person is in two versions'
 
 
@@ -152,8 +153,11 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
     """What cannot be kept, or drawn, over versions about the same people."""
     if spec.register is None:
         return
-    if spec.mechanism.name == INVARIANT and spec.unit is not None:
-        yield (f'mechanism = "{INVARIANT}" is {NO_ROWS}; write mechanism = "optimal", or take unit out')
+    if spec.mechanism.name == INVARIANT and spec.unit is not None and spec.frequencies.kind.is_noisy:
+        yield (
+            f'mechanism = "{INVARIANT}" is {NO_ROWS}; write mechanism = "optimal", protection = "threshold" in '
+            "[frequencies], or take unit out"
+        )
     # Imported here: settings are read where no guarantee is.
     from funnel.guarantees import parse_guarantee
 

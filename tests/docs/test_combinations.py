@@ -56,7 +56,7 @@ def test_a_refusal_is_one_sentence_that_says_what_to_write() -> None:
 
 
 def test_several_contradictions_are_told_apart() -> None:
-    both = Combination("whole records", "units", "none", "attribute:1.0", "unchanged").refusals
+    both = Combination("whole records", "units", "noise", "attribute:1.0", "unchanged").refusals
     assert [refusal.partition(" ")[0] for refusal in both] == ["mechanism", "guarantee", "[groups]"]
 
 
@@ -83,7 +83,7 @@ def test_costs_are_those_of_the_file_and_of_nothing_that_is_refused(
     other.write_text(json.dumps({**found, some: 0.0123}), encoding="utf-8")
     assert "| 1.2 % |" not in page
     assert "| 1.2 % |" in combinations_page.page()
-    refused = Combination("one channel", "units", "none", "lip:1.0", "unchanged")
+    refused = Combination("one channel", "units", "noise", "lip:1.0", "unchanged")
     other.write_text(json.dumps({**found, str(refused): 0.5}), encoding="utf-8")
     with pytest.raises(ValueError, match="is not released"):
         combinations_page.page()

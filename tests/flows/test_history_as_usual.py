@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from funnel.audit.recheck import recheck
+from funnel.errors import FunnelError
 from funnel.pipeline.flows.forget import command
 from funnel.recount.histories import recount_histories
 from funnel.register.register import Register
@@ -19,14 +21,19 @@ from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.flows.test_history import SPEC as PANEL
 from tests.flows.test_history import project, run
+from tests.flows.test_units import SPEC as ENCOUNTERS
+from tests.flows.test_units import encounters
+from tests.flows.test_units import project as of_units
+from tests.sabotage.patching import Patch, patched
 from tests.waves import WAVES, wave
 
 SPEC = PANEL.replace('"lip:0.5"', '"lip:0.3"\nmechanism = "invariant"') + 'register = "people"\n'
 PEOPLE = 1200
 
 
-def released(folder: Path, spec: ReleaseSpec, table: pa.Table) -> ReleaseFolder:
-    pq.write_table(table, folder / "wave.parquet")
+def released(folder: Path, spec: ReleaseSpec, table: pa.Table | None = None) -> ReleaseFolder:
+    if table is not None:
+        pq.write_table(table, folder / "wave.parquet")
     version = ReleaseFolder(Path(run(spec)["folder"]))
     assert [check for check in recheck(version) if check.failed] == []
     return version
@@ -37,8 +44,9 @@ def off(register: Register) -> list[float]:
     found = []
     for entry in register.entries:
         place = register.root / entry.folder
+        whose = "people" if entry.first_rows is None else "rows"
         people, nodes, followed, channels = (
-            pq.read_table(place / f"{name}.parquet").to_pandas() for name in ("people", "nodes", "followed", "channels")
+            pq.read_table(place / f"{name}.parquet").to_pandas() for name in (whose, "nodes", "followed", "channels")
         )
         values = len(entry.joint.inputs)
         rows = np.zeros((channels["channel"].max() + 1, values, values))
@@ -83,3 +91,60 @@ def test_a_version_is_right_on_average_where_people_are_forgotten(tmp_path: Path
     released(tmp_path, spec, wave(WAVES[2], PEOPLE))
     (*_, last) = recount_histories(tmp_path / ".funnel" / "registers" / "people").versions
     assert (last.complaints, last.broken) == ((), ())
+
+
+UNITS = ENCOUNTERS.replace('"lip:0.5"', '"lip:0.3"\nmechanism = "invariant"')
+
+
+def patients(folder: Path, version: int = 0) -> ReleaseSpec:
+    """A project of 500 patients, of whom some 190 have two rows or more and 30 have three."""
+    path = of_units(folder, UNITS)
+    rows = encounters(version)
+    more = rows.set_column(0, "patient", pc.add(rows["patient"], 10_000))
+    pq.write_table(pa.concat_tables([rows, more]), folder / "encounters.parquet")
+    return ReleaseSpec.load(path)
+
+
+def test_rows_of_patients_are_right_on_average_in_two_versions(tmp_path: Path) -> None:
+    first, second = (released(tmp_path, patients(tmp_path, version)) for version in (0, 1))
+    spec = ReleaseSpec.load(tmp_path / "spec.toml")
+    register = Register.of(spec.workspace_folder, "encounters")
+    assert 0 < max(off(register)) < 1 + 1e-6
+    history = recount_histories(register.root)
+    assert [(one.complaints, one.broken) for one in history.versions] == [((), ())] * 2
+    for folder, version in zip((first, second), history.versions, strict=True):
+        assert 0 < version.level <= 0.3
+        # Third rows are fewer than a hundred, and each value is as likely for all of them.
+        assert {row for row, _ in version.by_row} == {1, 2, 3}
+        unchanged = PublicReport.read(folder.numbers).unchanged
+        assert unchanged is not None
+        assert unchanged.share > 0.5
+        text = folder.readme.read_text(encoding="utf-8")
+        assert "for all rows together, whoever they are of" in text
+        assert "`means`" not in text
+        assert set(pq.read_table(folder.data)["ward"].to_pylist()) == set("abc")
+
+
+@pytest.mark.parametrize(
+    ("patch", "refusal"),
+    [
+        (
+            Patch(
+                "funnel.history.following",
+                "return right_on_average(step, whole) if corrects else step",
+                "return right_on_average(step, whole) if corrects and observed.row == 1 else step",
+            ),
+            "is not right on average",
+        ),
+        (
+            Patch("funnel.history.following", "joint.n < FEWEST_ROWS", "joint.n < 3"),
+            "tells of row 3 of people, which fewer than 100 have",
+        ),
+    ],
+    ids=["second rows are as they come", "few rows are put right"],
+)
+def test_rows_that_are_not_right_or_tell_of_few_are_refused(tmp_path: Path, patch: Patch, refusal: str) -> None:
+    spec = patients(tmp_path)
+    with patched(patch), pytest.raises(FunnelError, match=refusal):
+        run(spec)
+    assert not list(tmp_path.glob("releases/encounters/1*"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,14 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.errors import SpecError
+from funnel.history import following
 from funnel.history.changes import Changes
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows, row_changes
 from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
+from funnel.sampling.codes import input_codes
 from tests.funnel.history.unit_brute import Cell, UnitReader, Version, by_secret, moved
 
 SECRET = bytes(range(32))
@@ -47,8 +50,8 @@ def versions(draw: st.DrawFn) -> list[Version]:
 class Book:
     """Versions followed one after the other, with draws from a generator."""
 
-    def __init__(self, guarantee: funnel.Guarantee, read_alone: bool, seed: int) -> None:
-        self.guarantee, self.read_alone = guarantee, read_alone
+    def __init__(self, guarantee: funnel.Guarantee, read_alone: bool, seed: int, invariant: bool = False) -> None:
+        self.guarantee, self.read_alone, self.invariant = guarantee, read_alone, invariant
         self.random = np.random.default_rng(seed)
         self.past = Past()
         self.nodes: dict[int, int] = {}
@@ -69,8 +72,10 @@ class Book:
         )
         self.alphabets = (*getattr(self, "alphabets", ()), (secrets, inputs))
         nodes = np.array([self.nodes.get(u, 0) for u in named])
+        target = funnel.fit("invariant", joint, self.guarantee) if self.invariant else None
+        terms = VersionTerms(self.guarantee, f"v{t}", target, right=self.invariant)
         waves = follow_waves(
-            UnitVersion(self.past, UnitRows(units, places), cells, joint, nodes, VersionTerms(self.guarantee, f"v{t}")),
+            UnitVersion(self.past, UnitRows(units, places), cells, joint, nodes, terms),
             CountedUnits(self._changes(version), self.read_alone),
             lambda step, rows, had: self._drawn(step, cells[rows] % len(inputs), had),
         )
@@ -115,14 +120,19 @@ class Book:
     versions(),
     st.sampled_from([funnel.LIP(0.5), funnel.LIP(1.2), funnel.LDP(1.0)]),
     st.booleans(),
+    st.booleans(),
     st.integers(0, 2**32 - 1),
 )
 def test_all_rows_of_a_unit_are_within_the_bound_for_whoever_adds_up_all_ways(
-    made: list[Version], guarantee: funnel.Guarantee, read_alone: bool, seed: int
+    made: list[Version], guarantee: funnel.Guarantee, read_alone: bool, invariant: bool, seed: int
 ) -> None:
-    reader, book = UnitReader(made), Book(guarantee, read_alone, seed)
-    for version in made:
-        book.extend(version)
+    reader, book = UnitReader(made), Book(guarantee, read_alone or invariant, seed, invariant)
+    # So that rows which few units have tell something too.
+    with patch.object(following, "FEWEST_ROWS", 0):
+        for version in made:
+            book.extend(version)
+    for _, waves in book.done if invariant else ():
+        assert max(records_off(waves)) <= 1
     for t, (version, waves) in enumerate(book.done):
         worst, people = 0.0, 0
         for unit in version:
@@ -140,6 +150,15 @@ def test_all_rows_of_a_unit_are_within_the_bound_for_whoever_adds_up_all_ways(
         assert waves.step.level.value <= guarantee.budget  # type: ignore[attr-defined]
         if read_alone:
             assert guarantee.holds(waves.step.joint, waves.step.channel)
+
+
+def records_off(waves: Waves) -> list[float]:
+    """By how many records each value is published too often or too rarely, given the histories before all rows."""
+    step, observed = waves.step, waves.step.observed
+    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    rows = step.library[channels, :, observed.inputs] / 2.0**63
+    there = np.bincount(observed.inputs, weights=observed.records, minlength=len(step.joint.inputs))
+    return [float(one) for one in np.abs((rows * observed.records[:, None]).sum(axis=0) - there)]
 
 
 class Found:
@@ -330,3 +349,69 @@ def test_successive_rows_are_counted_together_and_what_none_follows_is_a_first_r
     # From the cells 4 and 5 no row follows: first rows with that secret are in the cells 3 and 5.
     assert pairs == {(0, 1): 1, (1, 1): 1, (3, 4): 1, (4, 3): 1, (4, 5): 1, (5, 3): 1, (5, 5): 1}
     assert all(before // 3 == after // 3 for before, after in pairs)
+
+
+def as_they_are(table: pa.Table, seed: int, bound: float = 0.4) -> Waves:
+    """All rows of units with values as they are, drawn from a generator."""
+    random = np.random.default_rng(seed)
+    joint = funnel.Joint.from_table(table, secret=["ill"], inputs=["ward"])
+    xs = input_codes(table, joint.inputs)
+    cells = input_codes(table, joint.secret) * len(joint.inputs) + xs
+    rows = UnitRows.ordered(table["patient"].to_numpy(), random.random(table.num_rows))
+    guarantee = funnel.LIP(bound)
+    terms = VersionTerms(guarantee, "v", funnel.fit("invariant", joint, guarantee), right=True)
+
+    def draw(step: Any, wave: IntArray, before: IntArray) -> IntArray:
+        channels = step.drawn_from[np.searchsorted(step.followed, before)]
+        shares = step.library[channels, :, xs[wave]].astype(float).cumsum(axis=1)
+        return np.asarray((random.random(len(wave))[:, None] * shares[:, -1:] > shares).sum(axis=1))
+
+    asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, dtype=np.int64), terms)
+    return follow_waves(asked, CountedUnits({}, read_alone=True), draw)
+
+
+def test_values_as_they_are_keep_the_bound_and_are_right_whatever_was_drawn() -> None:
+    waves = as_they_are(encounters(), seed=1)
+    step = waves.step
+    assert step.channel.is_invariant
+    assert step.level.value <= 0.4
+    assert funnel.LIP(0.4).holds(step.joint, step.channel)
+    assert max(records_off(waves)) <= 1
+    # By the rows that there are, and not by each of their rows: these tables nobody publishes.
+    counts = step.joint.counts.sum(axis=0)
+    assert np.abs(step.channel.matrix @ counts - counts).max() <= 1
+    assert float(step.channel.matrix.diagonal() @ counts) > 0.6 * step.joint.n
+
+
+def test_rows_that_few_units_have_tell_nothing() -> None:
+    waves = as_they_are(encounters(), seed=1)
+    for number, wave in enumerate(waves.step.waves, 1):
+        used = wave.library[wave.drawn_from]
+        telling = (used != used[:, :, :1]).any()
+        assert telling == (number == 1 or wave.joint.n >= following.FEWEST_ROWS)
+    assert not telling
+
+
+def test_counts_of_many_draws_are_right_and_vary_as_those_of_different_people() -> None:
+    table, draws = encounters(units=150, seed=4), 60
+    found = [as_they_are(table, seed) for seed in range(draws)]
+    counts = np.array([np.bincount(waves.outputs, minlength=4) for waves in found])
+    there = found[0].step.joint.counts.sum(axis=0)
+    # As if all rows were those of different people, which is never too little, to within what being off adds.
+    at_most = np.array([(one.step.channel.matrix * (1 - one.step.channel.matrix)) @ there for one in found]).mean(
+        axis=0
+    )
+    # Six standard errors are passed with a probability below 2e-9.
+    assert (np.abs(counts.mean(axis=0) - there) < 1 + 6 * np.sqrt(at_most / draws)).all()
+    # Sums of squares of 60 deviations pass 2.6 times their mean with a probability below 1e-9.
+    assert (((counts - there) ** 2).mean(axis=0) < 2.6 * (np.sqrt(at_most) + 1) ** 2).all()
+    # Two rows of one unit are alike less often than in truth: such tables are not right on average.
+    units = table["patient"].to_numpy()
+    truth = pairs_alike(input_codes(table, found[0].step.joint.inputs), units)
+    assert np.mean([pairs_alike(one.outputs, units) for one in found]) < 0.9 * truth
+
+
+def pairs_alike(values: IntArray, units: IntArray) -> int:
+    """How many pairs of rows of one unit have the same value."""
+    _, same = np.unique(units * 4 + values, return_counts=True)
+    return int((same * (same - 1) // 2).sum())

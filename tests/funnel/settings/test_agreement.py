@@ -42,8 +42,14 @@ def refusal(**changes: Any) -> str:
         ),
         ({**SAME, "guarantee": "mi:0.5"}, ['write guarantee = "lip:0.5"']),
         (
-            {"mechanism": "invariant", "record_key": ["id"], "unit": ["id"], "history": {"people": "same"}},
-            ["several rows of one person", "take unit out"],
+            {
+                "mechanism": "invariant",
+                "record_key": ["id"],
+                "unit": ["id"],
+                "history": {"people": "same"},
+                "frequencies": {"protection": "noise"},
+            },
+            ["several rows of one person under noise", "take unit out"],
         ),
         ({**SAME, "mechanism": {"name": "optimal", "reads_secret": True}}, ["reads_secret", "take reads_secret out"]),
         ({"guarantee": "srlip:1.0"}, ["srlip:1.0", "only 'x' is published", 'write guarantee = "lip:1.0"']),
