@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from funnel.audit.stated import guess_limits, stated_complaints, untold
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
-from funnel.release.public_report import Contact, Licence, PublicReport
+from funnel.release.public_report import Compared, Contact, Licence, PublicReport
 from funnel.release.report_parts import Weighted
 
 if TYPE_CHECKING:
@@ -181,16 +182,14 @@ def check_numbers(known: AuditContext) -> Found:
         },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
-    step = float(share_step(known.public_rows))
     for row in told.compared if told.utility == "information" else ():
-        kept = (
-            row.share is None or row.utility is None or is_share_of(row.share, row.utility, utility.entropy_nats, step)
-        )
-        if not kept:
+        if not _is_kept(row, utility.entropy_nats, share_step(known.public_rows)):
             yield f"{folder.numbers.name}: compared.utility is no such share of what there is to know"
     for key, (one, other) in pairs.items():
         if one != other:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
+    if told.to_bytes() != read_document(folder.numbers):
+        yield f"{folder.numbers.name} leaves out a key, or tells one in another way than funnel"
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
     yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
     unknown = "; ".join(untold(told.content(), document.rounded))
@@ -246,11 +245,12 @@ def _guess_complaints(known: AuditContext) -> Iterator[str]:
     document, rows, figures = known.document, known.public_rows, known.report.figures
     if known.public is not None or not reads_published_only(document):
         return
-    half = float(share_step(rows)) / 2
+    step = share_step(rows)
     for name, limit in zip(
         ("prior_guess_accuracy", "guess_accuracy"), guess_limits(document, prior_limits(document, rows)), strict=True
     ):
-        if not limit.meets(getattr(figures, name), half):
+        said = getattr(figures, name)
+        if not limit.meets(said, float(step) / 2) or Fraction(repr(said)) % step:
             yield f"{name} is not what the public shares and the weights make"
 
 
@@ -304,6 +304,14 @@ def _certificate(told: PublicReport) -> dict[str, Any] | None:
         if row.certificate is not None:
             return {**row.certificate.model_dump(), "share": row.share, "utility": told.utility}
     return None
+
+
+def _is_kept(row: Compared, entropy: float, step: Fraction) -> bool:
+    """Whether the information of a mechanism, a multiple of the step, is its share of what there is to know."""
+    if row.share is None or row.utility is None:
+        return row.share is row.utility
+    own = step if row.utility < 10 else max(step, Fraction(1, 100))
+    return Fraction(repr(row.utility)) % own == 0 and is_share_of(row.share, row.utility, entropy, float(step))
 
 
 def _kept(told: PublicReport, utility: float | None, share: float | None) -> list[object]:

@@ -184,6 +184,8 @@ _FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
 def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
     """What is wrong with how far probabilities are said to be off, as far as public files tell it."""
     if document.rounded is None:
+        if people == "same":
+            yield "it does not say how far its probabilities are off, and its people are followed"
         return
     grid, off = min(grid_of(document), _COARSEST_GRID), Fraction(document.rounded) * WHOLE
     if people != "same":

@@ -21,7 +21,7 @@ from funnel.audit.arithmetic import (
     share_step,
 )
 from funnel.protocol import SPARSE_FORMAT
-from funnel.recount.plain_distributions import prior_distribution, step_above
+from funnel.recount.plain_distributions import is_public_ratio, prior_distribution, step_above
 from funnel.release.documents import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
@@ -157,12 +157,9 @@ def _is_ratio(said: float | str, low: Floats, high: Floats, document: ProtocolDo
         1.0 if least == math.inf else math.inf if least == 0 else max(1.0, most / least),
         math.inf if low.min() == 0 else float(high.max() / low.min()),
     )
-    value = math.inf if isinstance(said, str) else said
-    guarantee = guarantee_of(document)
-    # One of .1, .2, .5, 1, … that is at least a tenth of the budget is at most a quarter of it.
-    coarse = math.exp(guarantee.budget / 4) * 1.1 if math.isfinite(guarantee.budget) else 1.1
-    floor = possible.low if guarantee.ratio_limit is None else min(possible.low, guarantee.ratio_limit)
-    return floor * (1 - ROUNDING) <= value <= possible.high * coarse
+    value, guarantee = math.inf if isinstance(said, str) else said, guarantee_of(document)
+    least, most = possible.low * (1 - ROUNDING), possible.high * (1 + ROUNDING)
+    return is_public_ratio(value, least, most, guarantee.budget, guarantee.ratio_limit)
 
 
 def _information_complaints(

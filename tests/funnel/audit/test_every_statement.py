@@ -109,8 +109,47 @@ def test_a_lift_is_told_in_its_step_and_not_left_out(later: ReleaseFolder) -> No
             assert not passes(later, report), cell
 
 
+OF_LEVELS: dict[str, Callable[[Any], Any]] = {
+    "a ratio off the grid": lambda said: said["lifts"]["table"]["rows"][0].update(ratio=off_grid(said)),
+    "a plain level of a step more": lambda said: said["estimation"].update(plain_level=1.1),
+    "a factor of a digit more": lambda said: said["figures"].update(level_factor=2.73),
+    "no factor": lambda said: said["figures"].update(level_factor=None),
+}
+
+
+def off_grid(report: Any) -> float:
+    """A ratio of three digits beside the one of two that is stated."""
+    return round(float(report["lifts"]["table"]["rows"][0]["ratio"]) + 0.05, 6)
+
+
+@pytest.mark.parametrize("later", [WITHOUT_NOISE], ids=["none"], indirect=True)
+@pytest.mark.parametrize("change", OF_LEVELS.values(), ids=OF_LEVELS)
+def test_levels_and_ratios_are_rounded_up_in_one_way(later: ReleaseFolder, change: Callable[[Any], Any]) -> None:
+    report = json.loads(later.numbers.read_bytes())
+    assert passes(later, report)
+    change(report)
+    assert not passes(later, report)
+
+
+@pytest.mark.parametrize("part", ["absent", "contact", "licence"])
+def test_a_key_that_may_be_left_out_is_there(later: ReleaseFolder, part: str) -> None:
+    """What is nothing is said to be nothing: to say it, or not to say it, would be a message."""
+    report = json.loads(later.numbers.read_bytes())
+    of = report if report[part] is None else report[part]
+    assert isinstance(of, dict)
+    missing = part if of is report else next(key for key, value in of.items() if value is None)
+    del of[missing]
+    assert not passes(later, report)
+
+
 @pytest.mark.parametrize("later", [WITHOUT_NOISE], ids=["none"], indirect=True)
 def test_what_lifts_were_before_they_were_rounded_is_named(later: ReleaseFolder) -> None:
-    assert "what shares of the secret and lifts were before they were rounded" in untold(
+    assert "what shares and lifts, and figures that are made of these, were before they were rounded" in untold(
         json.loads(later.numbers.read_bytes()), 0.01
     )
+
+
+def test_when_it_was_published_is_named(later: ReleaseFolder) -> None:
+    """A time that all files state alike is the publisher's word, between the version before and now."""
+    named = untold(json.loads(later.numbers.read_bytes()), None)
+    assert any(said.startswith("when it was published") for said in named)
