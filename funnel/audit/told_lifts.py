@@ -54,6 +54,8 @@ def lift_complaints(told: PublicReport, document: ProtocolDocument, rows: int, s
     for y in np.flatnonzero(seen).tolist():
         if least @ low[:, y] > 1 + ROUNDING or _most(most, high[:, y]) < 1 - ROUNDING:
             yield f"the lifts of output {y + 1} do not have a mean of one over secrets"
+        if table.rows[y].ratio is None and likely[y].low > 0:
+            yield f"the ratio of output {y + 1} is not told"
         if (said := table.rows[y].ratio) is not None and not _is_ratio(said, low[:, y], high[:, y], document):
             yield f"the ratio of output {y + 1} is not that of its lifts"
     outputs_low, outputs_high = (np.array([getattr(one, end) for one in likely]) for end in ("low", "high"))

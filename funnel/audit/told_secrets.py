@@ -8,7 +8,7 @@ and the rest of a report follows from them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ def check_secrets(known: AuditContext) -> Found:
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, observer_budgets(known), step),
         *_known_complaints(told, observer_budgets(known)[1], step),
+        *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
         *_output_complaints(told, document),
@@ -133,8 +134,10 @@ def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step
 
 def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:
     """Observers of one column are there once for each other column, those with most people outside first."""
-    known = () if told.unchanged is None else told.unchanged.known
-    others = set(told.published.columns) - set(told.secret.columns)
+    if told.unchanged is None or told.unchanged.whole is None:
+        return
+    known = told.unchanged.known
+    others = {one.column for one in told.unchanged.whole.columns} - set(told.secret.columns)
     if known and sorted(one.column for one in known) != sorted(others):
         yield "observers of one column are not of each published column, once"
     if [one.outside for one in known] != sorted((one.outside for one in known), reverse=True):
@@ -149,6 +152,17 @@ def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterato
             yield f"an observer of {one.column!r} concludes another amount than people are outside"
         if Fraction(repr(one.outside)) % Fraction(repr(step)):
             yield f"the share of people outside for observers of {one.column!r} is no multiple of {step:g}"
+
+
+def _off_complaints(told: PublicReport, texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The cell that is farthest off is of a secret, and of another column and a value that it has."""
+    if told.unchanged is None or (off := told.unchanged.off) is None:
+        return
+    of_secret = off.column in told.secret.columns or off.value not in texts.get(off.column, ())
+    if of_secret or (_is_complete(told) and off.secret not in {one.label for one in told.beliefs.rows}):
+        yield "a table is off in a cell that there is not"
+    if off.records != up_to_digits(off.records, 2):
+        yield "how many records a table is off by has more than two digits"
 
 
 def _many_complaints(told: PublicReport, step: float) -> Iterator[str]:

@@ -18,6 +18,8 @@ from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.funnel.audit.statements import passes, unnoticed
+from tests.projects import SPEC, adult_rows, make_project
+from tests.releases import make_release
 from tests.waves import FOLLOWED, wave
 
 WITHOUT_NOISE = FOLLOWED.replace("epsilon = 2.0", 'protection = "none"')
@@ -153,3 +155,52 @@ def test_when_it_was_published_is_named(later: ReleaseFolder) -> None:
     """A time that all files state alike is the publisher's word, between the version before and now."""
     named = untold(json.loads(later.numbers.read_bytes()), None)
     assert any(said.startswith("when it was published") for said in named)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    """Whole records with the secret among them, without noise."""
+    columns = ["income", "education", "relationship", "race", "workclass", "occupation"]
+    text = (
+        SPEC.replace('["marital-status"]', '["income"]')
+        .replace('["relationship"]', json.dumps(columns))
+        .replace('"lip:1.0"', '"attribute:1.0"')
+        .replace("[source]", 'mechanism = "invariant"\n\n[source]')
+    )
+    return make_release(make_project(tmp_path_factory.mktemp("whole"), text, adult_rows()))
+
+
+OF_WHOLE: dict[str, Callable[[Any], Any]] = {
+    "a column that there is not": lambda said: said["known"][0].update(column="age"),
+    "an observer less": lambda said: said["known"].pop(),
+    "observers in another order": lambda said: said["known"].reverse(),
+    "a level below the bound": lambda said: said["known"][0].update(level=0.5),
+    "a level of more digits": lambda said: said["known"][0].update(level=said["known"][0]["level"] + 0.013),
+    "a share between two steps": lambda said: said["known"][0].update(outside=said["known"][0]["outside"] + 0.0005),
+    "nobody outside": lambda said: said["known"][-1].update(outside=0.0),
+    "a cell of another column": lambda said: said["off"].update(column="age"),
+    "a cell of another secret": lambda said: said["off"].update(secret="Jane Doe"),
+    "a cell of another value": lambda said: said["off"].update(value="Jane Doe"),
+    "records of many digits": lambda said: said["off"].update(records=said["off"]["records"] + 0.00013),
+}
+
+
+@pytest.mark.parametrize("change", OF_WHOLE.values(), ids=OF_WHOLE)
+def test_what_observers_of_one_column_conclude_fits_together(
+    whole: ReleaseFolder, change: Callable[[Any], Any]
+) -> None:
+    report = json.loads(whole.numbers.read_bytes())
+    assert passes(whole, report)
+    change(report["unchanged"])
+    assert not passes(whole, report)
+
+
+def test_what_observers_of_one_column_conclude_is_named(whole: ReleaseFolder) -> None:
+    named = untold(json.loads(whole.numbers.read_bytes()), None)
+    assert any("who know one column of a whole record" in said for said in named)
+
+
+def test_a_ratio_is_not_left_out(whole: ReleaseFolder) -> None:
+    report = json.loads(whole.numbers.read_bytes())
+    report["lifts"]["table"]["rows"][0]["ratio"] = None
+    assert not passes(whole, report)
