@@ -150,6 +150,7 @@ def check_numbers(known: AuditContext) -> Found:
         "radius": (told.estimation.radius, confidence.get("radius")),
         "previous version": (_fits_before(told, before), True),
         "spent": (_spends_alone(told) and told.frequencies.spent != told.frequencies.epsilon, False),
+        "unprotected": (_spends_alone(told) and told.frequencies.unprotected > 0, False),
         "covers versions": (bool(told.frequencies.covers_versions) and told.people != "same", False),
         "chosen mechanism": (_chosen_row(told), _chosen(told)),
         "versions": (None if figures.history is None else figures.history.versions, privacy.get("versions")),
@@ -188,8 +189,7 @@ def check_numbers(known: AuditContext) -> Found:
     for key, (one, other) in pairs.items():
         if one != other:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
-    if told.to_bytes() != read_document(folder.numbers):
-        yield f"{folder.numbers.name} leaves out a key, or tells one in another way than funnel"
+    yield from _left_out(known)
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
     yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
     unknown = "; ".join(untold(told.content(), document.rounded))
@@ -240,6 +240,17 @@ def check_annex(known: AuditContext) -> Found:
     return "its figures and answers follow from the report and the protocol"
 
 
+def _left_out(known: AuditContext) -> Iterator[str]:
+    """What is nothing is said to be nothing: to say so in one of two ways would be a message."""
+    folder = known.folder
+    if _made_elsewhere(known):
+        return
+    if known.report.to_bytes() != read_document(folder.numbers):
+        yield f"{folder.numbers.name} leaves out a key, or tells one in another way than funnel"
+    if known.public is not None and not {"changes", "rows", "means"} <= set(_object(read_json(folder.frequencies))):
+        yield f"{folder.frequencies.name} leaves out a key"
+
+
 def _guess_complaints(known: AuditContext) -> Iterator[str]:
     """How often guesses are right, as far as public shares tell it; of noisy counts another check computes it again."""
     document, rows, figures = known.document, known.public_rows, known.report.figures
@@ -271,7 +282,9 @@ def _first(package: dict[str, Any], key: str, *names: str) -> list[object]:
 
 def _spends_alone(told: PublicReport) -> bool:
     """Whether no version before it, and no other series, can have spent anything on the same people."""
-    return told.people != "same" and told.change is None and told.earlier_releases == 0
+    history = told.figures.history
+    others = told.people == "same" and (history is None or history.versions > 1)
+    return not others and told.change is None and told.earlier_releases == 0
 
 
 def _fits_before(told: PublicReport, catalogued: str | None) -> bool:

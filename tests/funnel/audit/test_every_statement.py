@@ -11,11 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.audit import history
+from funnel.audit.recheck import Told
 from funnel.audit.stated import untold
 from funnel.pipeline.flows.pipeline import run_release
+from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
+from tests.audits import verified
 from tests.copies import copied
 from tests.funnel.audit.statements import passes, unnoticed
 from tests.projects import SPEC, adult_rows, make_project
@@ -91,6 +94,45 @@ def test_only_another_snapshot_raises_the_second_number(later: ReleaseFolder) ->
     assert any("new_data" in said for said in history._number_complaints(patched, told.change))
     older = told.model_copy(update={"version": "0.9.0"})
     assert any("no version before" in said for said in history._number_complaints(older, told.change))
+
+
+@pytest.mark.parametrize("later", [FOLLOWED], ids=["noise"], indirect=True)
+def test_what_versions_spend_adds_up(later: ReleaseFolder) -> None:
+    """New data have new noise, which is paid for beside what was spent before; another series may spend more."""
+    report = json.loads(later.numbers.read_bytes())
+    assert report["change"]["new_data"]
+    assert report["frequencies"]["spent"] == 2 * report["frequencies"]["epsilon"]
+    assert any("and what they spent" in said for said in untold(report, None))
+    report["frequencies"]["spent"] = 3.9
+    told = PublicReport.from_json(dump(report), "report.json")
+    before = PublicReport.from_json(ReleaseFolder(later.root.parent / "1.0.0").numbers.read_bytes(), "report.json")
+    assert told.change is not None
+    assert any("frequencies.spent" in said for said in history._report_complaints(told, told.change, before, False))
+
+
+TABLES: dict[str, Callable[[Any], Any]] = {
+    "no changes": lambda said: said.update(changes=None),
+    "changes since a version less": lambda said: said["changes"]["since"].pop(),
+    "an epsilon that nothing costs": lambda said: said.update(epsilon=2.1),
+    "changes since a version more": lambda said: said["changes"]["since"].append(
+        said["changes"]["since"][0] | {"version": "another/1.0.0"}
+    ),
+}
+
+
+@pytest.mark.parametrize("later", [FOLLOWED], ids=["noise"], indirect=True)
+@pytest.mark.parametrize("change", TABLES.values(), ids=TABLES)
+def test_public_counts_have_the_changes_since_every_version(
+    later: ReleaseFolder, tmp_path: Path, change: Callable[[Any], Any]
+) -> None:
+    folder = copied(later, tmp_path / later.root.name)
+    counts = json.loads(folder.frequencies.read_bytes())
+    change(counts)
+    folder.frequencies.write_bytes(dump(counts))
+    found = verified(folder, ["protected frequencies"], Told(public=True))
+    told = found[0].detail
+    assert found[0].failed
+    assert "since every version" in told or "more than its tables cost" in told or "is since no version" in told
 
 
 def lifts(report: Any) -> list[Any]:

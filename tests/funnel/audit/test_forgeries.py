@@ -91,6 +91,7 @@ REPORT: dict[str, tuple[Path_, Change]] = {
     "whether the secret is read": (("mechanism", "reads_secret"), other),
     "the random source": (("random_source",), to("dice")),
     "the order of rows": (("shuffled",), other),
+    "versions without noise before": (("frequencies", "unprotected"), more),
     "the people": (("people",), to(None)),
     "whether the bound covers the noise": (("frequencies", "covers_noise"), other),
     "whether it covers versions": (("frequencies", "covers_versions"), to(True)),
