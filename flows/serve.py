@@ -9,6 +9,8 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socket import SHUT_RD, socket
+from threading import Timer
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -69,6 +71,12 @@ def server_of(folder: Path, host: str, port: int) -> ThreadingHTTPServer:
         raise OutputError(f"cannot listen at {host}, port {port}: {reason}; choose another --port or --host") from error
 
 
+def _read_no_more(connection: socket) -> None:
+    """Take what was not read yet as the end; what is being sent is sent."""
+    with suppress(OSError):
+        connection.shutdown(SHUT_RD)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
@@ -76,6 +84,16 @@ class _Handler(BaseHTTPRequestHandler):
     # Seconds: who is silent for longer is not waited for, and whoever opens many connections keeps none of them.
     timeout = 30
     server_version, sys_version = "funnel", ""
+
+    def handle(self) -> None:
+        """Answer; who sends a request byte by byte is waited for no longer than who is silent."""
+        late = Timer(self.timeout, _read_no_more, [self.connection])
+        late.daemon = True
+        late.start()
+        try:
+            super().handle()
+        finally:
+            late.cancel()
 
     def do_GET(self) -> None:
         """Send a public file, or a list of what there is."""

@@ -30,6 +30,8 @@ def check_documentation(known: AuditContext) -> Found:
     needed = (*HANDOUTS, *(tables if "data/records.csv" in facts else ()))
     missing = [name for name in needed if name not in facts]
     yield from (f"{name} is missing" for name in missing)
+    spare = {folder.channel.name, folder.estimator.name} & set(facts) - set(needed)
+    yield from (f"{name} is of a release whose table is in csv too, and has estimates" for name in sorted(spare))
     try:
         previous = previous_version(folder, package, facts)
         again = documentation_again(package, document.content(), previous)

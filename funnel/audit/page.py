@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from funnel.audit.stated import guess_limits, stated_complaints, untold
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
-from funnel.release.public_report import Contact, Licence, PublicReport
+from funnel.release.public_report import Compared, Contact, Licence, PublicReport
 from funnel.release.report_parts import Weighted
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def check_numbers(known: AuditContext) -> Found:
         "radius": (told.estimation.radius, confidence.get("radius")),
         "previous version": (_fits_before(told, before), True),
         "spent": (_spends_alone(told) and told.frequencies.spent != told.frequencies.epsilon, False),
+        "unprotected": (_spends_alone(told) and told.frequencies.unprotected > 0, False),
         "covers versions": (bool(told.frequencies.covers_versions) and told.people != "same", False),
         "chosen mechanism": (_chosen_row(told), _chosen(told)),
         "versions": (None if figures.history is None else figures.history.versions, privacy.get("versions")),
@@ -182,16 +184,13 @@ def check_numbers(known: AuditContext) -> Found:
         },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
-    step = float(share_step(known.public_rows))
     for row in told.compared if told.utility == "information" else ():
-        kept = (
-            row.share is None or row.utility is None or is_share_of(row.share, row.utility, utility.entropy_nats, step)
-        )
-        if not kept:
+        if not _is_kept(row, utility.entropy_nats, share_step(known.public_rows)):
             yield f"{folder.numbers.name}: compared.utility is no such share of what there is to know"
     for key, (one, other) in pairs.items():
         if one != other:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
+    yield from _left_out(known)
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
     yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
     unknown = "; ".join(untold(told.content(), document.rounded))
@@ -242,16 +241,28 @@ def check_annex(known: AuditContext) -> Found:
     return "its figures and answers follow from the report and the protocol"
 
 
+def _left_out(known: AuditContext) -> Iterator[str]:
+    """What is nothing is said to be nothing: to say so in one of two ways would be a message."""
+    folder = known.folder
+    if _made_elsewhere(known):
+        return
+    if known.report.to_bytes() != read_document(folder.numbers):
+        yield f"{folder.numbers.name} leaves out a key, or tells one in another way than funnel"
+    if known.public is not None and not {"changes", "rows", "means"} <= set(_object(read_json(folder.frequencies))):
+        yield f"{folder.frequencies.name} leaves out a key"
+
+
 def _guess_complaints(known: AuditContext) -> Iterator[str]:
     """How often guesses are right, as far as public shares tell it; of noisy counts another check computes it again."""
     document, rows, figures = known.document, known.public_rows, known.report.figures
     if known.public is not None or not reads_published_only(document):
         return
-    half = float(share_step(rows)) / 2
+    step = share_step(rows)
     for name, limit in zip(
         ("prior_guess_accuracy", "guess_accuracy"), guess_limits(document, prior_limits(document, rows)), strict=True
     ):
-        if not limit.meets(getattr(figures, name), half):
+        said = getattr(figures, name)
+        if not limit.meets(said, float(step) / 2) or Fraction(repr(said)) % step:
             yield f"{name} is not what the public shares and the weights make"
 
 
@@ -272,7 +283,9 @@ def _first(package: dict[str, Any], key: str, *names: str) -> list[object]:
 
 def _spends_alone(told: PublicReport) -> bool:
     """Whether no version before it, and no other series, can have spent anything on the same people."""
-    return told.people != "same" and told.change is None and told.earlier_releases == 0
+    history = told.figures.history
+    others = told.people == "same" and (history is None or history.versions > 1)
+    return not others and told.change is None and told.earlier_releases == 0
 
 
 def _fits_before(told: PublicReport, catalogued: str | None) -> bool:
@@ -305,6 +318,14 @@ def _certificate(told: PublicReport) -> dict[str, Any] | None:
         if row.certificate is not None:
             return {**row.certificate.model_dump(), "share": row.share, "utility": told.utility}
     return None
+
+
+def _is_kept(row: Compared, entropy: float, step: Fraction) -> bool:
+    """Whether the information of a mechanism, a multiple of the step, is its share of what there is to know."""
+    if row.share is None or row.utility is None:
+        return row.share is row.utility
+    own = step if row.utility < 10 else max(step, Fraction(1, 100))
+    return Fraction(repr(row.utility)) % own == 0 and is_share_of(row.share, row.utility, entropy, float(step))
 
 
 def _kept(told: PublicReport, utility: float | None, share: float | None) -> list[object]:

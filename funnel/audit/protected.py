@@ -74,6 +74,8 @@ def check_protected(known: AuditContext) -> Found:
         yield "its epsilons do not follow each other: of the counts, of this version, of all versions"
     if public.delta > 0 and sum(parts) == Fraction(public.epsilon):
         yield "it has a delta for learning values, which cost nothing"
+    if public.delta == 0 and not math.isclose(sum(parts), public.epsilon, rel_tol=1e-12):
+        yield "its epsilon is more than its tables cost, and learning values cost nothing"
     yield from _split_complaints(public)
     wrong = list(public.moves_complaints())
     yield from wrong
@@ -94,6 +96,9 @@ def check_protected(known: AuditContext) -> Found:
     if not isinstance(told, dict) or any(told.get(name) != getattr(public, name) for name in _NUMBERS):
         yield "the data package says other numbers of its noise"
     yield from _since_complaints(public, known.name, known.version)
+    told_of = 1 if public.changes is None else 1 + len(public.changes.since)
+    if known.privacy.get("people") == "same" and known.privacy.get("versions") != told_of:
+        yield "its changes are not since every version before it about the same people"
     words = f"{public.epsilon:.12g} nats for this version, {public.spent:.12g} for all about these people"
     return words
 
@@ -106,6 +111,10 @@ def _since_complaints(public: PublicFrequencies, name: str, version: str) -> Ite
         before, own = Version.parse(number), Version.parse(version)
         if before is None or not series or (series == name and own is not None and before >= own):
             yield "its changes are since what is no version before this one"
+    of_series = [Version.parse(one.rpartition("/")[2]) for one in since if one.rpartition("/")[0] == name]
+    numbers = [one for one in of_series if one is not None]
+    if numbers != sorted(numbers):
+        yield "its changes are not since versions in their order"
 
 
 def _split_complaints(public: PublicFrequencies) -> Iterator[str]:
@@ -184,6 +193,8 @@ _FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
 def off_complaints(document: ProtocolDocument, people: object) -> Iterator[str]:
     """What is wrong with how far probabilities are said to be off, as far as public files tell it."""
     if document.rounded is None:
+        if people == "same":
+            yield "it does not say how far its probabilities are off, and its people are followed"
         return
     grid, off = min(grid_of(document), _COARSEST_GRID), Fraction(document.rounded) * WHOLE
     if people != "same":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from funnel.audit.arithmetic import WHOLE, Interval
@@ -43,7 +44,7 @@ def stated_complaints(told: PublicReport, budget: float, step: Fraction) -> Iter
         yield from _history_complaints(told.figures.history, budget, step)
         yield from _series_complaints(told, told.figures.history)
     if told.change is not None:
-        yield from _change_complaints(told.change)
+        yield from _change_complaints(told.change, told.created)
     versions = [Version.parse(one.version) for one in told.kept]
     numbers = [one for one in versions if one is not None]
     if len(numbers) < len(versions) or numbers != sorted(set(numbers)):
@@ -82,14 +83,20 @@ def _history_complaints(history: History, budget: float, step: Fraction) -> Iter
     levels = [level for one in observers for level in (one.level, one.level_of_all) if not isinstance(level, str)]
     if any(level < budget for level in levels):
         yield "a level for whoever keeps all versions is below the bound, which no level is told to be"
+    if any(one.bounded and one.level != budget for one in observers):
+        yield "a level of people who are not moved is above the bound that holds for them"
     shares = [Fraction(repr(one.outside_at_most)) for one in observers]
     if any(share % step or not share for share in shares):
         yield "a share of people outside the bound is no whole number of steps of public shares, or none"
     bounded = [share for one, share in zip(observers, shares, strict=True) if one.bounded]
     if Fraction(repr(history.outside_at_most)) != max(bounded, default=None):
         yield "the share of people outside the bound is not the largest of those that it is bounded for"
-    if len({(one.observer, one.secret_of) for one in observers}) < len(observers):
-        yield "an observer of the same secret is there twice"
+    # Observer after observer, each of all secrets in one order; where earlier secrets are not bounded, fewer are told.
+    is_of_all = all(one.bounded for one in observers if one.secret_of is not None)
+    secrets = list(dict.fromkeys(one.secret_of for one in observers))
+    each = product(dict.fromkeys(one.observer for one in observers), secrets)
+    if (is_of_all and [(one.observer, one.secret_of) for one in observers] != list(each)) or secrets[:1] != [None]:
+        yield "not every observer is there once for each secret, in their order"
     if any(one.secret_of is None and not one.bounded and one.observer == "transitions" for one in observers):
         yield "the secret of this version is not bounded for who knows all changes"
 
@@ -113,10 +120,12 @@ def _series_complaints(told: PublicReport, history: History) -> Iterator[str]:
         yield "kept tells another share of this version"
 
 
-def _change_complaints(change: Change) -> Iterator[str]:
-    """The version before was published at some time, under some guarantee."""
+def _change_complaints(change: Change, created: str) -> Iterator[str]:
+    """The version before was published at some time before this one, under some guarantee."""
     if not _TIME.fullmatch(change.created):
         yield "change.created is no time in whole seconds"
+    elif change.created > created:
+        yield "change.created is after the time of this version"
     try:
         parse_guarantee(change.guarantee)
     except FunnelError:
@@ -136,7 +145,8 @@ UNTOLD = {
     ),
     "whose people these are": "people unit.# frequencies.covers_versions",
     "what people who are in several versions add up to": (
-        "figures.history.observers.#.outside_at_most figures.history.observers.#.bounded"
+        "figures.history.observers.#.outside_at_most figures.history.observers.#.bounded "
+        "figures.history.observers.#.level_of_all"
     ),
     "the version before": (
         "change.created change.guarantee change.records change.rows change.new_data change.withdrawn.# "
@@ -148,6 +158,9 @@ UNTOLD = {
 _WITHOUT_NOISE = {
     "how the draws compare with the exact counts": "figures.consistency.* figures.outside rarity.combinations",
     "how much records tell of the secret on average": "figures.secret_information",
+    "what observers who know one column of a whole record conclude, and how far tables of the secret are off": (
+        "unchanged.known.#.level unchanged.known.#.outside unchanged.off.*"
+    ),
     "levels over the confidence set": (
         "estimation.robust_level estimation.robust_lift_level estimation.doubtful figures.worst_of_many_laws"
     ),
@@ -178,8 +191,12 @@ def untold(report: Mapping[str, Any], off: float | None) -> tuple[str, ...]:
     said = [words for words, patterns in excepted if any(_is_in(place, patterns) for place in there)]
     said.append("the numbers that its spec declares, such as the limits of disclosure control")
     noise = report["frequencies"]["protection"] == "noise"
-    rounded = "what shares of the secret and lifts were before they were rounded"
+    said.append("when it was published, but that it was not before 2025 and not in the future")
+    rounded = "what shares and lifts, and figures that are made of these, were before they were rounded"
     said.append("what the noise was added to" if noise else rounded)
+    table = report["lifts"]["table"]
+    if not noise and table is not None and any(cell["lift"] is None for row in table["rows"] for cell in row["cells"]):
+        said.append("ratios of lifts that are not told")
     if off:
         said.append("how far the probabilities of the protocol are off")
     return tuple(dict.fromkeys(said))

@@ -21,7 +21,7 @@ from funnel.audit.arithmetic import (
     share_step,
 )
 from funnel.protocol import SPARSE_FORMAT
-from funnel.recount.plain_distributions import prior_distribution, step_above
+from funnel.recount.plain_distributions import is_public_ratio, prior_distribution, step_above
 from funnel.release.documents import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
@@ -54,6 +54,8 @@ def lift_complaints(told: PublicReport, document: ProtocolDocument, rows: int, s
     for y in np.flatnonzero(seen).tolist():
         if least @ low[:, y] > 1 + ROUNDING or _most(most, high[:, y]) < 1 - ROUNDING:
             yield f"the lifts of output {y + 1} do not have a mean of one over secrets"
+        if table.rows[y].ratio is None and likely[y].low > 0:
+            yield f"the ratio of output {y + 1} is not told"
         if (said := table.rows[y].ratio) is not None and not _is_ratio(said, low[:, y], high[:, y], document):
             yield f"the ratio of output {y + 1} is not that of its lifts"
     outputs_low, outputs_high = (np.array([getattr(one, end) for one in likely]) for end in ("low", "high"))
@@ -157,12 +159,9 @@ def _is_ratio(said: float | str, low: Floats, high: Floats, document: ProtocolDo
         1.0 if least == math.inf else math.inf if least == 0 else max(1.0, most / least),
         math.inf if low.min() == 0 else float(high.max() / low.min()),
     )
-    value = math.inf if isinstance(said, str) else said
-    guarantee = guarantee_of(document)
-    # One of .1, .2, .5, 1, … that is at least a tenth of the budget is at most a quarter of it.
-    coarse = math.exp(guarantee.budget / 4) * 1.1 if math.isfinite(guarantee.budget) else 1.1
-    floor = possible.low if guarantee.ratio_limit is None else min(possible.low, guarantee.ratio_limit)
-    return floor * (1 - ROUNDING) <= value <= possible.high * coarse
+    value, guarantee = math.inf if isinstance(said, str) else said, guarantee_of(document)
+    least, most = possible.low * (1 - ROUNDING), possible.high * (1 + ROUNDING)
+    return is_public_ratio(value, least, most, guarantee.budget, guarantee.ratio_limit)
 
 
 def _information_complaints(

@@ -8,7 +8,7 @@ and the rest of a report follows from them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from funnel.audit.package import rounded_radius
 from funnel.audit.told_lifts import PLACES, ROUNDING, lift_complaints
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.several import parts_of
+from funnel.recount.plain_distributions import NOISE, is_level_of_ratio, public_level, up_to_digits
 from funnel.release.documents import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
@@ -43,7 +44,9 @@ def check_secrets(known: AuditContext) -> Found:
     said = known.folder.numbers.name
     complaints = (
         *_prior_complaints(told, document, rows, step),
-        *_unchanged_complaints(told, _budgets(known), step),
+        *_unchanged_complaints(told, observer_budgets(known), step),
+        *_known_complaints(told, observer_budgets(known)[1], step),
+        *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
         *_output_complaints(told, document),
@@ -83,7 +86,7 @@ def _prior_complaints(told: PublicReport, document: ProtocolDocument, rows: int,
             yield f"the share of the secret {one.label!r} is not that of the published values"
 
 
-def _budgets(known: AuditContext) -> tuple[float, float]:
+def observer_budgets(known: AuditContext) -> tuple[float, float]:
     """Of observers who know no column of a record, and of others; between parts of classes these are two."""
     guarantee, classes = guarantee_of(known.document), known.columns.classes
     if classes is None or not classes.has_parts:
@@ -127,6 +130,39 @@ def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step
             yield f"observers of {observer.known} columns conclude another amount than people are outside"
         if abs(outside / step - round(outside / step)) > 1e-6:
             yield f"the share of people outside for observers of {observer.known} columns is no multiple of {step:g}"
+
+
+def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:
+    """Observers of one column are there once for each other column, those with most people outside first."""
+    if told.unchanged is None or told.unchanged.whole is None:
+        return
+    known = told.unchanged.known
+    others = {one.column for one in told.unchanged.whole.columns} - set(told.secret.columns)
+    if known and sorted(one.column for one in known) != sorted(others):
+        yield "observers of one column are not of each published column, once"
+    if [one.outside for one in known] != sorted((one.outside for one in known), reverse=True):
+        yield "observers of one column are not in the order of how many people are outside"
+    for one in known:
+        level = _nats(one.level)
+        if (
+            level is None
+            or level not in {budget, public_level(level, budget)}
+            or (one.outside > 0) is not (level > budget)
+        ):
+            yield f"an observer of {one.column!r} concludes another amount than people are outside"
+        if Fraction(repr(one.outside)) % Fraction(repr(step)):
+            yield f"the share of people outside for observers of {one.column!r} is no multiple of {step:g}"
+
+
+def _off_complaints(told: PublicReport, texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The cell that is farthest off is of a secret, and of another column and a value that it has."""
+    if told.unchanged is None or (off := told.unchanged.off) is None:
+        return
+    of_secret = off.column in told.secret.columns or off.value not in texts.get(off.column, ())
+    if of_secret or (_is_complete(told) and off.secret not in {one.label for one in told.beliefs.rows}):
+        yield "a table is off in a cell that there is not"
+    if off.records != up_to_digits(off.records, 2):
+        yield "how many records a table is off by has more than two digits"
 
 
 def _many_complaints(told: PublicReport, step: float) -> Iterator[str]:
@@ -177,9 +213,12 @@ def _level_complaints(told: PublicReport, document: ProtocolDocument) -> Iterato
     """Levels are upper bounds that are not below the budget; over more distributions they are not smaller."""
     figures, said, budget = told.figures, told.estimation, guarantee_of(document).budget
     level = _nats(figures.level)
+    # Only a level over many distributions, and one that nothing bounds, are no logarithm of a ratio.
+    if figures.level_factor is None and not figures.worst_of_many_laws:
+        yield "level_factor is missing"
     if figures.level_factor is not None and level is not None and math.isfinite(level):
-        factor = math.exp(level)
-        if not factor * (1 - ROUNDING) <= figures.level_factor <= factor * 1.0101:
+        factors = {up_to_digits(math.exp(level) * (1 + hair), 3) for hair in (-NOISE, 0.0, NOISE)}
+        if figures.level_factor not in factors:
             yield "level_factor is not e to the level"
     if figures.holds and math.isfinite(budget) and figures.rules_out:
         yield "a release that keeps a finite bound rules nothing out"
@@ -192,11 +231,9 @@ def _level_complaints(told: PublicReport, document: ProtocolDocument) -> Iterato
         yield "a level is below the bound, which no level is told to be, or below that of fewer distributions"
     ratios = [_nats(row.ratio) for row in (() if told.lifts.table is None else told.lifts.table.rows)]
     known = [one for one in ratios if one is not None]
-    if len(known) == len(ratios) > 0:
-        # Ratios and levels are rounded up: to two digits, and to a step of at most a quarter of the budget.
-        most, step = math.log(max(1.0, *known)), budget / 4 if math.isfinite(budget) else 0.0
-        if not most - step - math.log(1.1) - ROUNDING <= plain <= max(budget, (most + step) * 1.1) + ROUNDING:
-            yield "plain_level is not that of the largest ratio"
+    limit = guarantee_of(document).ratio_limit
+    if len(known) == len(ratios) > 0 and not is_level_of_ratio(plain, max(known), budget, limit):
+        yield "plain_level is not that of the largest ratio"
 
 
 def _nats(level: float | str | None) -> float | None:

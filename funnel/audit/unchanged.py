@@ -10,6 +10,7 @@ from funnel.audit.arithmetic import WHOLE, Interval, guarantee_of, prior_limits,
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import counted_of
 from funnel.audit.protected import TOO_FAR_OFF, is_usual
+from funnel.audit.told_secrets import observer_budgets
 from funnel.audit.unchanged_shares import UnchangedShares, unchanged_complaints
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.donors import PlainDonors, whole_complaints
@@ -46,7 +47,7 @@ def check_unchanged(known: AuditContext) -> Found:
             yield "the values that there are shares of are not those that the protocol reads"
         else:
             shares = UnchangedShares.rounded(document, rows)
-            yield from unchanged_complaints(stated, shares, _rule(document, rows), _published(known))
+            yield from unchanged_complaints(stated, shares, _rule(known, rows), _published(known))
     return "shares unchanged follow from the protocol, as far as the public shares tell it"
 
 
@@ -82,7 +83,7 @@ def _counted(known: AuditContext, counted: Recount) -> Found:
         yield "a value has a count, and the protocol does not read it"
     elif stated is not None:
         shares = UnchangedShares.counted(exact)
-        yield from unchanged_complaints(stated, shares, _rule(document, counted.rows), _published(known))
+        yield from unchanged_complaints(stated, shares, _rule(known, counted.rows), _published(known))
     return "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
 
 
@@ -94,10 +95,10 @@ def _stated(known: AuditContext) -> Generator[str, None, Json | None]:
     return None if wrong or stated is None else stated.model_dump(mode="json")
 
 
-def _rule(document: ProtocolDocument, rows: int) -> Rule:
-    guarantee = guarantee_of(document)
-    limits = guarantee.lift_limits
-    return Rule(float(share_step(rows)), guarantee.budget, None if limits is None else limits[1])
+def _rule(known: AuditContext, rows: int) -> Rule:
+    guarantee = guarantee_of(known.document)
+    limits, (alone, budget) = guarantee.lift_limits, observer_budgets(known)
+    return Rule(float(share_step(rows)), budget, None if limits is None else limits[1], alone)
 
 
 def _published(known: AuditContext) -> dict[tuple[str, ...], int]:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from funnel.audit.arithmetic import Floats, Interval, ShareLimits, mean_between, prior_limits
-from funnel.recount.plain_distributions import NOISE
-from funnel.recount.unchanged import PlainStays, PlainUnchanged, Rule, ceiling_mismatch, observer_complaints
+from funnel.recount.plain_distributions import NOISE, up_to_digits
+from funnel.recount.unchanged import (
+    PlainStays,
+    PlainUnchanged,
+    Rule,
+    ceiling_mismatch,
+    observer_complaints,
+)
 from funnel.release.documents import ProtocolDocument
 
 Json = Mapping[str, Any]
@@ -137,9 +145,10 @@ def unchanged_complaints(
         The released records, counted.
     """
     yield from _share("share", stated["share"], shares.mean(shares.stays), rule.step)
-    # Rounded up to two digits.
-    error = shares.error
-    if not error.low * (1 - NOISE) <= stated["error"] <= error.high * 1.11:
+    error, digits = stated["error"], partial(up_to_digits, digits=2)
+    if error != digits(error) or not digits(shares.error.low * (1 - NOISE)) <= error <= digits(
+        shares.error.high * (1 + NOISE)
+    ):
         yield "error is not that of counted shares"
     listed = [one["column"] for one in stated["columns"]]
     if listed != list(shares.columns):
@@ -175,6 +184,11 @@ def _share(name: str, stated: Any, limit: Interval | None, step: float) -> Itera
 def _secrets(stated: Json, shares: UnchangedShares, secrets: Mapping[str, Placed], rule: Rule) -> Iterator[str]:
     if stated["secrets_total"] != len(secrets) or len(stated["secrets"]) != min(_LISTED, len(secrets)):
         yield f"{len(stated['secrets'])} of {stated['secrets_total']} values of the secret are listed"
+    # The most common first.
+    listed = [secrets.get(one["label"], ()) for one in stated["secrets"]]
+    common = [(sum(share.low for _, share in some), sum(share.high for _, share in some)) for some in listed]
+    if any(high < low - _NOTHING for (_, high), (low, _) in pairwise(common)):
+        yield "values of the secret are not listed in the order of their shares"
     stays, same = shares.stays, shares.keeps(slice(shares.width))
     for one in stated["secrets"]:
         name, some = repr(one["label"]), secrets.get(one["label"])
@@ -187,10 +201,9 @@ def _secrets(stated: Json, shares: UnchangedShares, secrets: Mapping[str, Placed
         yield from _share(f"share of {name}", one["share"], shares.mean_of(some, stays), rule.step)
         yield from _share(f"stays of {name}", one["stays"], again, rule.step)
         # The limit follows from the prior before it was rounded.
-        reach = range(-5, 6) if prior.low < prior.high else ()
-        near = [max(0.0, one["prior"] + part * rule.step / 10) for part in reach] or [prior.low]
-        if all(list(ceiling_mismatch(name, one["at_most"], p, rule, shares.width > 0)) for p in near):
-            yield f"at_most of {name} is {one['at_most']!r}, which the guarantee does not make it"
+        half = rule.step / 2 if prior.low < prior.high else 0.0
+        ends = (max(0.0, one["prior"] - half), one["prior"] + half) if half else (prior.low, prior.high)
+        yield from ceiling_mismatch(name, one["at_most"], ends, rule, shares.width > 0)
 
 
 def _rare(stated: Json, shares: UnchangedShares, rule: Rule) -> Iterator[str]:
@@ -217,4 +230,5 @@ def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Ite
         name = f"observers of {size}"
         if one["columns"] != len(exact.others):
             yield f"{name} have {one['columns']!r} columns to know instead of {len(exact.others)}"
-        yield from observer_complaints(name, one, level, outside, rule)
+        own = replace(rule, budget=rule.alone) if size == 0 and rule.alone is not None else rule
+        yield from observer_complaints(name, one, level, outside, own)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
@@ -44,6 +45,70 @@ def step_above(least: float) -> float:
     """The least of …, .1, .2, .5, 1, 2, 5, … that is not below a number above zero."""
     power = 10.0 ** math.floor(math.log10(least))
     return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
+
+
+def up_to_digits(value: float, digits: int) -> float:
+    """A number to so many significant digits, never below it; a hair above such a number is that number."""
+    if value == 0 or math.isinf(value):
+        return value
+    exact = Decimal(value)
+    unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    nearest = float(exact.quantize(unit))
+    return nearest if nearest >= value else float(exact.quantize(unit, rounding=ROUND_CEILING))
+
+
+def level_step(budget: float) -> float:
+    """The grid of levels beyond a budget: a tenth of it, or a little more; zero where it is none or infinite."""
+    return round(step_above(budget / 10), 12) if 0 < budget < math.inf else 0.0
+
+
+def public_level(level: float, budget: float) -> float:
+    """What is stated of a level: the budget within it; beyond it two digits upwards, and a step of its grid."""
+    if level <= budget:
+        return budget
+    step = level_step(budget)
+    on_grid = round(math.ceil(level / step) * step, 12) if step and math.isfinite(level) else 0.0
+    return max(up_to_digits(level, 2), on_grid)
+
+
+def powers_of(ratio: float, step: float) -> list[int]:
+    """The powers of e to a step that are stated as a ratio, to two digits upwards."""
+    # Two digits upwards are less than a tenth.
+    first, last = math.floor((math.log(ratio) - 0.1) / step), math.ceil(math.log(ratio) / step)
+    return [power for power in range(first, last + 1) if up_to_digits(math.exp(power * step), 2) == ratio]
+
+
+def is_public_ratio(stated: float, least: float, most: float, budget: float, limit: float | None) -> bool:
+    """Whether a ratio between two may be stated so: up to a power of e to the step of levels, and then to two digits.
+
+    A limit that all ratios keep is the largest that is stated, to three digits.
+    """
+    step = level_step(budget)
+
+    def public(ratio: float, hair: float) -> float:
+        on_grid = step and 1 < ratio < math.inf
+        return up_to_digits(math.exp(math.ceil(math.log(ratio) / step + hair) * step) if on_grid else ratio, 2)
+
+    first, last = public(least, -NOISE), public(most, NOISE)
+    highest = math.inf if limit is None else up_to_digits(limit, 3)
+    if stated >= highest:
+        return stated == highest and last >= highest
+    is_stated = powers_of(stated, step) if step and stated > 1 else stated == up_to_digits(stated, 2)
+    return first <= stated <= last and bool(is_stated)
+
+
+def is_level_of_ratio(level: float, ratio: float, budget: float, limit: float | None) -> bool:
+    """Whether a stated level can be that of the largest ratio, which is stated too."""
+    step = level_step(budget)
+    if not step or math.isinf(ratio):
+        return level == ratio or (not step and level <= max(budget, math.log(ratio) * 1.1))
+    if ratio <= 1 or (limit is not None and ratio >= up_to_digits(limit, 3)):
+        return level == budget
+    powers = powers_of(ratio, step)
+    if any((power - 1) * step < budget for power in powers) and level == budget:
+        return True
+    # To two digits, and to the step that the ratio is the power of.
+    return any(budget < power * step <= level + NOISE and level <= up_to_digits(power * step, 2) for power in powers)
 
 
 def prior_distribution(shares: Mapping[Value, float], step: float, wide: bool) -> dict[Value, float]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from funnel.recount.channel import Symbols, weights_of
 from funnel.recount.part_beliefs import beliefs as part_beliefs
-from funnel.recount.plain_distributions import NOISE, mismatch
+from funnel.recount.plain_distributions import NOISE, mismatch, public_level
 from funnel.recount.source import Recount
 
 Json = Mapping[str, Any]
@@ -37,11 +37,14 @@ class Rule:
         Of the declared guarantee, nats.
     ceiling : float or None
         The largest lift of a secret that the guarantee allows; None where it sets no limit to single lifts.
+    alone : float or None
+        The budget for observers who know no column, where they have one of their own.
     """
 
     step: float
     budget: float
     ceiling: float | None
+    alone: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +213,17 @@ def share_mismatch(name: str, stated: object, exact: float | None, step: float) 
         yield f"{name} {why}"
 
 
-def ceiling_mismatch(name: str, stated: object, prior: float, rule: Rule, published: bool) -> Iterator[str]:
+def ceiling_mismatch(
+    name: str, stated: object, prior: tuple[float, float], rule: Rule, published: bool
+) -> Iterator[str]:
     """That the limit of how often a value of the secret may stay is not that of the guarantee.
 
     Parameters
     ----------
     name : str
     stated : object
-    prior : float
-        The share of the value.
+    prior : (float, float)
+        The least and the largest that the share of the value can be.
     rule : Rule
     published : bool
         Whether the secret is a published column; nothing is stated otherwise.
@@ -227,17 +232,25 @@ def ceiling_mismatch(name: str, stated: object, prior: float, rule: Rule, publis
         if stated is not None:
             yield f"at_most of {name} is {stated!r}, and there is no such limit"
         return
-    limit = min(1.0, rule.ceiling * prior)
-    if not isinstance(stated, float) or not limit - NOISE <= stated <= limit + rule.step + NOISE:
+    least, most = (min(1.0, rule.ceiling * share) for share in prior)
+    if not _is_step_above(stated, least, most, rule.step):
         yield f"at_most of {name} is {stated!r}, which the guarantee does not make it"
 
 
 def observer_complaints(name: str, stated: Json, level: float, outside: float, rule: Rule) -> Iterator[str]:
     """That a level and a share of people beyond the budget are not those that some observers come to."""
     reached = math.inf if stated["level"] == "infinite" else stated["level"]
-    # Within the budget nothing finer is stated; beyond it two digits on a grid of a tenth of the budget.
-    coarse = max(rule.budget, level * 1.11 + rule.budget / 5)
-    if not (level * (1 - NOISE) - NOISE <= reached and (reached <= coarse or math.isinf(level))):
+    if reached not in {public_level(level * (1 + hair), rule.budget) for hair in (-NOISE, 0.0, NOISE)}:
         yield f"level of {name} is {stated['level']!r}, which is not what they can conclude"
-    if not outside - NOISE <= stated["outside"] <= outside + rule.step + NOISE:
+    if not _is_step_above(stated["outside"], outside, outside, rule.step):
         yield f"outside of {name} is {stated['outside']!r}, which does not follow"
+
+
+def _is_step_above(stated: object, least: float, most: float, step: float) -> bool:
+    """Whether a share is one between two, up to the next multiple of a step; nothing stays nothing."""
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not math.isfinite(stated):
+        return False
+    # Who makes it takes a share that is so little above a multiple, by the sums of floats, to be that multiple.
+    first, last = math.ceil(least / step - 1.5 * NOISE), math.ceil(most / step - NOISE / 2)
+    number = round(stated / step)
+    return first <= number <= last and abs(stated - number * step) <= NOISE

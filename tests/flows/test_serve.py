@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
@@ -100,6 +101,29 @@ def test_whoever_says_nothing_is_not_waited_for(project: Path) -> None:
         host, port = server.server_address[0], server.server_address[1]
         with socket.create_connection((str(host), int(port)), timeout=30) as silent:
             assert silent.recv(1) == b""
+        server.shutdown()
+    server.server_close()
+
+
+def is_closed(slow: socket.socket) -> bool:
+    """Whether the other end has closed, after one more byte was sent to it."""
+    with suppress(TimeoutError):
+        try:
+            slow.send(b"G")
+            return slow.recv(1) == b""
+        except ConnectionError:
+            return True
+    return False
+
+
+def test_whoever_says_it_byte_by_byte_is_not_waited_for(project: Path) -> None:
+    """Each byte comes in time, and the request never ends: the connection is closed all the same."""
+    server = server_of(project / "releases", "127.0.0.1", 0)
+    with mock.patch.object(server.RequestHandlerClass, "timeout", 2):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host, port = server.server_address[0], server.server_address[1]
+        with socket.create_connection((str(host), int(port)), timeout=0.05) as slow:
+            assert any(is_closed(slow) for _ in range(1200))
         server.shutdown()
     server.server_close()
 

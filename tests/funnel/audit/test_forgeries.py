@@ -91,6 +91,7 @@ REPORT: dict[str, tuple[Path_, Change]] = {
     "whether the secret is read": (("mechanism", "reads_secret"), other),
     "the random source": (("random_source",), to("dice")),
     "the order of rows": (("shuffled",), other),
+    "versions without noise before": (("frequencies", "unprotected"), more),
     "the people": (("people",), to(None)),
     "whether the bound covers the noise": (("frequencies", "covers_noise"), other),
     "whether it covers versions": (("frequencies", "covers_versions"), to(True)),
@@ -223,6 +224,14 @@ def dated(time: str, forger: Forger) -> None:
     forger.edit(forger.folder.numbers, lambda said: said.update(created=time))
 
 
+def left_out(forger: Forger, name: str) -> None:
+    """A key of the public counts that says that there is nothing of a kind, left out instead."""
+    frequencies = forger.folder.frequencies
+    forger.edit(frequencies, lambda said: said.pop(name))
+    stated = forger.read(forger.folder.package)["funnel:privacy"]["frequencies"]
+    forger.privacy(frequencies={**stated, "hash": _sha256(frequencies)})
+
+
 FILES: dict[str, Callable[[Forger], Any]] = {
     "created in 1970": partial(dated, "1970-01-01T00:00:00+00:00"),
     "created in 2099": partial(dated, "2099-01-01T00:00:00+00:00"),
@@ -243,6 +252,9 @@ FILES: dict[str, Callable[[Forger], Any]] = {
     "versions": lambda f: f.privacy(versions=2),
     "order of rows": lambda f: f.privacy(rowOrder="as in the source"),
     "a version of one more": lambda f: f.package(lambda said: said.update(version="1.0.1")),
+    "the protocol in csv beside no such table": lambda f: (f.folder.root / "protocol.csv").write_bytes(b"x"),
+    "weights of estimates beside no such table": lambda f: (f.folder.root / "estimator.csv").write_bytes(b"x"),
+    **{f"no word on {name}": partial(left_out, name=name) for name in ("changes", "rows", "means")},
 }
 
 

@@ -94,13 +94,15 @@ def test_what_probabilities_are_off_by_is_no_excuse_for_any_counts(project: Path
     copy = copied(newest(project), tmp_path / "1.1.0")
     document = json.loads(copy.protocol.read_bytes())
     found = {}
-    for off in (document["rounded"], 1.0, 0.3):
+    for off in (document["rounded"], 1.0, 0.3, None):
         copy.protocol.write_bytes(dump({**document, "rounded": off}))
         (found[off],) = (one for one in recheck(copy, Told(public=True)) if one.name == "frequencies")
     assert found[document["rounded"]].passed
     assert found[1.0].state is State.UNCHECKED
     assert found[0.3].failed
     assert "no whole number of steps" in found[0.3].detail
+    assert found[None].failed
+    assert "does not say how far" in found[None].detail
 
 
 def test_weights_in_coarse_steps_excuse_no_more_than_a_rounding_does() -> None:

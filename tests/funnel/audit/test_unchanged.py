@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,18 @@ SPECS = {
 CONCERNED = {"unchanged", "exact unchanged"}
 # What a figure becomes; shares are told in steps of .001, of this many records.
 ROWS = 12_000
-POINT = 0.01
+POINT, STEP = 0.01, 0.001
 Change = Callable[[Any], None]
 
 
 def moved(share: float, by: float = POINT) -> float:
     """A share that is off, still a multiple of its step."""
-    return round(share + by if share + by <= 1 else share - by, 3)
+    return round(share + by if share + by <= 1 else share - by, 4)
+
+
+def wider(error: float) -> float:
+    """An error of two digits that is one of the last digit larger."""
+    return float(f"{error + 10.0 ** (math.floor(math.log10(error)) - 1):.2g}")
 
 
 def off(*path: str | int, by: float = POINT) -> Change:
@@ -88,6 +94,16 @@ OF_COUNTS: tuple[tuple[str, Change], ...] = (
     ("people moved beyond the bound", off("observers", 0, "outside", by=0.02)),
     ("an observer less", lambda block: block["observers"].pop()),
     ("a value of the secret less", lambda block: block["secrets"].pop()),
+    # Each is rounded up in one way, so that a wider figure is as wrong as a narrower one.
+    ("an error wider by its last digit", lambda block: block.update(error=wider(block["error"]))),
+    ("an error of three digits", lambda block: block.update(error=float(f"{block['error'] * 0.994:.3g}"))),
+    ("values of the secret in another order", lambda block: block["secrets"].reverse()),
+    ("a level above the bound that holds", lambda block: block["observers"][0].update(level=1.05)),
+    ("another step of people beyond the bound", off("observers", 0, "outside", by=STEP)),
+)
+OF_COUNTED_SECRET: tuple[tuple[str, Change], ...] = (
+    ("another step of a limit", off("secrets", 1, "at_most", by=STEP)),
+    ("a limit between two steps", off("secrets", 1, "at_most", by=STEP / 2)),
 )
 
 
@@ -97,6 +113,7 @@ def changes_of(name: str, public: bool) -> list[tuple[str, Change]]:
     found += OF_SECRET if published or counted else ()
     found += OF_PUBLISHED_SECRET if published else ()
     found += OF_COUNTS if counted else ()
+    found += OF_COUNTED_SECRET if counted and published else ()
     return found
 
 
