@@ -44,6 +44,7 @@ def check_secrets(known: AuditContext) -> Found:
     complaints = (
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, _budgets(known), step),
+        *_observers_complaints(told, known.columns.at_once),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
         *_output_complaints(told, document),
@@ -85,10 +86,16 @@ def _prior_complaints(told: PublicReport, document: ProtocolDocument, rows: int,
 
 def _budgets(known: AuditContext) -> tuple[float, float]:
     """Of observers who know no column of a record, and of others; between parts of classes these are two."""
-    guarantee, classes = guarantee_of(known.document), known.columns.classes
-    if classes is None or not classes.has_parts:
+    guarantee = guarantee_of(known.document)
+    if not known.columns.at_once:
         return guarantee.budget, guarantee.budget
     return min(part.budget for part in parts_of(guarantee)), guarantee.budget
+
+
+def _observers_complaints(told: PublicReport, at_once: int) -> Iterator[str]:
+    """Observers know as many columns at once as the classes are made for."""
+    if told.at_once != at_once:
+        yield f"observers know {told.at_once} columns at once, and the classes are for those of {at_once}"
 
 
 def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step: float) -> Iterator[str]:
