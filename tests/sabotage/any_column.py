@@ -31,8 +31,8 @@ ANY_COLUMNS = [
         "the bound is not for observers who know the first column of a person",
         "funnel.donors.composition",
         "return cls(joint.secret, classes, tuple(cells), counts, people, parts)",
-        "some = [one[0][0] != cells[0][0] for one in parts.known]; parts = replace(parts, people=parts.people[some], "
-        "known=tuple(one for one, is_in in zip(parts.known, some) if is_in)); "
+        "some = parts and [one[0][0] != cells[0][0] for one in parts.known]; parts = parts and replace(parts, "
+        "people=parts.people[some], known=tuple(one for one, is_in in zip(parts.known, some) if is_in)); "
         "return cls(joint.secret, classes, tuple(cells), counts, people, parts)",
         CLASSES,
         ANY_COLUMN,
