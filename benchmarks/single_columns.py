@@ -1,8 +1,9 @@
-"""Whole records for observers of any one column: what stays under a bound for them, in parts of classes and at all.
+"""Whole records for observers of any columns: what stays under a bound for them, in parts of classes and at all.
 
 ``python -m benchmarks.single_columns [--census census_income_kdd.parquet]`` makes protocols for twelve columns of Adult
 (and of Census-Income) that are within LIP 1 for observers of the record, and within SRLIP at several budgets for
-observers who know any one of the columns: those of `funnel.fit_columns` with ``known="single"``. Beside it, for Adult:
+observers who know any one of the columns, or any two: those of `funnel.fit_columns` with ``known="single"`` and
+``"pairs"``. Beside it, for Adult:
 the optimum over classes that are not cut, donors being drawn at random or all sharing the known value; protocols that
 exchange records by one shared value (`benchmarks.exchanges`), which are found, and no optimum; and an upper bound for
 all donors, those that are chosen record by record included. Writes ``benchmarks/results/single-columns.json`` and
@@ -15,11 +16,10 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,16 +31,13 @@ from benchmarks.exchanges import exchanged
 from benchmarks.rows import Row, save_as_they_come, table
 from benchmarks.whole_record_cases import SPEC
 from benchmarks.wide_tables import CENSUS, table_of
-from funnel.alphabet import Alphabet
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
-from funnel.donors.parts import parts_by_need
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.several import as_guarantee
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.progress import quiet
 from funnel.settings.disclosure_rules import Rules
-from funnel.solver.part_programme import best_moves
+from funnel.settings.groups import AtOnce
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 
@@ -205,49 +202,26 @@ def at_most(records: Records, knowing: float | None) -> float:
     return float(-found.fun)
 
 
-def measured(name: str, joint: Joint, knowing: float | None) -> Row:
-    """What stays in parts of classes at a budget of observers of one column, or for observers of the record alone."""
+def measured(name: str, joint: Joint, knowing: float | None, at_once: AtOnce = "single") -> Row:
+    """What stays in parts of classes at a budget of observers of columns, or for observers of the record alone."""
     bounds = [funnel.LIP(_BUDGET), *([] if knowing is None else [funnel.SRLIP(knowing)])]
-    known: tuple[()] | Literal["single"] = () if knowing is None else "single"
+    known: tuple[()] | AtOnce = () if knowing is None else at_once
     started = time.process_time()
-    found = funnel.fit_columns(
-        joint, joint.inputs.columns, as_guarantee(bounds), known=known, least=_LEAST, rules=_RULES
-    )
-    return {
-        "table": name,
-        "knowing": knowing,
-        "parts": len(found.classes.names),
-        "kept": found.unchanged,
-        "bound": found.bound,
-        "level": found.level,
-        "seconds": time.process_time() - started,
-        "outside": None,
-    }
-
-
-def measured_pairs(name: str, joint: Joint, knowing: float) -> Row:
-    """What stays for observers of any one or any two columns: the same parts and programme, for pairs as columns too.
-
-    Releases and `funnel.fit_columns` have observers of one column only.
-    """
-    started, columns = time.process_time(), joint.inputs.columns
-    both = list(combinations(range(len(columns)), 2))
-    names = (*columns, *(f"{columns[i]}, {columns[j]}" for i, j in both))
-    symbols = tuple((*of, *(f"{of[i]}, {of[j]}" for i, j in both)) for of in joint.inputs.symbols)
-    wide = Joint(joint.counts, joint.secret, Alphabet(names, symbols))
-    classes = replace(grown(joint, _LEAST, _RULES, ()), columns=names)
-    counted = Composition.of(wide, parts_by_need(wide, classes, knowing)).joint
     try:
-        found = best_moves(counted, as_guarantee([funnel.LIP(_BUDGET), funnel.SRLIP(knowing)]), quiet)
+        found = funnel.fit_columns(
+            joint, joint.inputs.columns, as_guarantee(bounds), known=known, least=_LEAST, rules=_RULES
+        )
     except InfeasibleGuarantee:
         found = None
     return {
         "table": name,
-        "knowing two": knowing,
-        "parts": len(counted.inputs),
+        "knowing" if at_once == "single" else "knowing two": knowing,
+        "parts": None if found is None else len(found.classes.names),
         "kept": None if found is None else found.unchanged,
         "bound": None if found is None else found.bound,
+        "level": None if found is None else found.level,
         "seconds": time.process_time() - started,
+        "outside": None,
     }
 
 
@@ -265,13 +239,13 @@ def rows(census: Path | None) -> Iterator[Row]:
             "sharing": None if knowing is None else kept(records, knowing, share=True),
             "at most": at_most(records, knowing),
         }
-    yield from (measured_pairs("Adult", joint, knowing) for knowing in _KNOWING_TWO)
+    yield from (measured("Adult", joint, knowing, "pairs") for knowing in _KNOWING_TWO)
     if census is not None:
         joint = Joint.from_table(table_of(census, ["income", *CENSUS]), ["income"], CENSUS)
         for knowing in (None, *_KNOWING):
             yield measured("Census-Income", joint, knowing)
-        # Smaller ones take many minutes.
-        yield from (measured_pairs("Census-Income", joint, knowing) for knowing in _KNOWING_TWO[:2])
+        # The smallest takes many minutes.
+        yield from (measured("Census-Income", joint, knowing, "pairs") for knowing in _KNOWING_TWO[:3])
 
 
 def page(rows: list[Row]) -> str:
@@ -314,8 +288,9 @@ def page(rows: list[Row]) -> str:
         ]
 
     def of_two(row: Row) -> list[str]:
-        numbers = [f"{row['knowing two']:.0f}", str(row["parts"]), share(row, "kept") or "none", share(row, "bound")]
-        return [row["table"], *numbers, f"{row['seconds']:.1f}"]
+        numbers = [f"{row['knowing two']:.0f}", str(row["parts"] or ""), share(row, "kept") or "none"]
+        level = "" if row["level"] is None else f"{row['level']:.6f}"
+        return [row["table"], *numbers, share(row, "bound"), level, f"{row['seconds']:.1f}"]
 
     def compared(row: Row) -> list[str]:
         names = ("kept", "by class", "exchanging", "sharing", "at most")
@@ -337,10 +312,10 @@ def page(rows: list[Row]) -> str:
         "",
         *table(head, (cells(row) for row in rows if "knowing" in row)),
         "",
-        "For observers of any one or any two columns, by the same parts and programme; releases have one column only:",
+        'For observers of any one or any two columns (`known="pairs"`), by the same parts and programme:',
         "",
         *table(
-            ["table", "budget of observers of one or two columns", "parts", "records that stay", "bound", "s"],
+            ["table", "budget of observers of one or two columns", "parts", "records that stay", "bound", "level", "s"],
             (of_two(row) for row in rows if "knowing two" in row),
         ),
         "",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import accumulate, product
 from typing import Any
 
 from funnel.audit.files import read_json
@@ -18,7 +19,7 @@ from funnel.recount.published import count_published
 from funnel.recount.published_classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.source import Recount
 from funnel.recount.unchanged import Rule, observer_complaints
-from funnel.release.documents import JointDocument, PartsDocument
+from funnel.release.documents import JointDocument, PartsDocument, PeopleWith
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
@@ -60,7 +61,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         same("columns", classes.columns, said.whole),
         same("alphabet", named, classes.names),
         same("known columns", classes.known, said.known),
-        same("parts", classes.has_parts, said.observes_any_column),
+        same("parts", (classes.at_once, classes.has_parts), (said.at_once, said.at_once > 0)),
         claim("size", min(sizes.values()) > 0 and least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         *_people_of_parts(finished),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
@@ -80,6 +81,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         ),
         _off(found, stated.get("off"), width > 0 and not said.has_noise),
         _known(found, stated.get("known"), said),
+        same("observers", stated.get("at_once"), said.at_once),
     ]
 
 
@@ -99,12 +101,22 @@ def _people_of_parts(finished: FinishedFolder) -> list[Claim]:
     parts = [tuple(symbol) for symbol in JointDocument.read(finished.folder.joint).inputs.symbols]
     classes = [stored.classes.symbols[number] for number in stored.class_of]
     right = {part: (class_of(part),) for part in counted.inputs} == dict(zip(parts, classes, strict=True))
-    having = {
-        value: {part: number for part, number in zip(parts, row, strict=True) if number}
-        for value, row in zip(stored.known, stored.people, strict=True)
-    }
-    alike = {value: dict(of) for value, of in counted.having.items()} == having
+    having: dict[Record, dict[tuple[Record, Record], int]] = {}
+    for known, of in counted.having.items():
+        columns, values = (tuple(texts) for texts in zip(*known, strict=True))
+        having.setdefault(columns, {}).update({(values, part): number for part, number in of.items()})
+    alike = having == {one.columns: dict(_people_with(stored, one, parts)) for one in stored.known}
     return [claim("people of parts", right and alike, "are not those of the source")]
+
+
+def _people_with(
+    stored: PartsDocument, one: PeopleWith, parts: list[Record]
+) -> Iterator[tuple[tuple[Record, Record], int]]:
+    """The people that a table has, by values of its columns and by part."""
+    symbols = [*product(*(stored.values[column] for column in one.columns))]
+    for cell, number in zip(accumulate(one.steps), one.people, strict=True):
+        place, part = divmod(cell, len(parts))
+        yield (symbols[place], parts[part]), number
 
 
 def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim:
@@ -119,15 +131,16 @@ def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim
 
 
 def _known(found: PublishedByClass, stated: list[Json] | None, said: SpecText) -> Claim:
-    """Whether observers of each column conclude what is stated, and the column with most people beyond is first."""
+    """Whether observers of columns conclude what is stated, and those with most people beyond are first."""
     if said.has_noise or not stated:
         return Claim("known", None if said.has_noise and not stated else "is missing or out of place")
     rule = Rule(share_step(sum(found.true.values())), float(said.promise.budget), None)
     columns = found.observed(rule.budget)
-    each = sorted(one["column"] for one in stated) == sorted(columns)
+    each = sorted(tuple(one["columns"]) for one in stated) == sorted(columns)
     right = each and not any(
-        list(observer_complaints(one["column"], one, *columns[one["column"]], rule)) for one in stated
+        list(observer_complaints(", ".join(one["columns"]), one, *columns[tuple(one["columns"])], rule))
+        for one in stated
     )
     shares = [one["outside"] for one in stated]
     in_order = shares == sorted(shares, reverse=True)
-    return claim("known", right and in_order, "is not what observers of one column can conclude at most")
+    return claim("known", right and in_order, "is not what observers of these columns can conclude at most")

@@ -9,6 +9,9 @@ from typing import Any
 from funnel.recount.promise import Promise, declared_promise, read_settings
 from funnel.settings.protection_settings import FrequencySettings
 
+# How many columns observers may know at once.
+_AT_ONCE = {"single": 1, "pairs": 2}
+
 
 @dataclass(frozen=True)
 class SpecText:
@@ -53,14 +56,15 @@ class SpecText:
         return (*(column for column in named if column in self.secret), *self.known, self.class_column)
 
     @property
-    def observes_any_column(self) -> bool:
-        """Whether observers may know any one of the columns, whichever it is."""
-        return bool(self.section("groups").get("known", ()) == "single")
+    def at_once(self) -> int:
+        """How many columns observers may know at once, whichever they are; 0 where these are named."""
+        known = self.section("groups").get("known", ())
+        return _AT_ONCE[known] if isinstance(known, str) else 0
 
     @property
     def known(self) -> tuple[str, ...]:
         """The columns that observers are said to know."""
-        return () if self.observes_any_column else tuple(self.section("groups").get("known", ()))
+        return () if self.at_once else tuple(self.section("groups").get("known", ()))
 
     @property
     def released(self) -> tuple[str, ...]:

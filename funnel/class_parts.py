@@ -12,6 +12,8 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 
 IntArray = npt.NDArray[np.int64]
+Known = tuple[tuple[str, str], ...]
+"""Columns of a person, each with its value, that an observer may know at once."""
 PART: Final = "."
 """Between the name of a class and the number of one of its parts: "3.2" is the second part of "3"."""
 
@@ -20,8 +22,8 @@ PART: Final = "."
 class ClassParts:
     """What an observer believes of a person in a part of a class, and what the observer may know of the person.
 
-    Observers know of the secret what the counts of classes say; parts of one class tell the same. They may know one
-    value of a person besides. Without parts every input is a class of its own.
+    Observers know of the secret what the counts of classes say; parts of one class tell the same. They may know
+    values of a person besides, of one column or of several at once. Without parts every input is a class of its own.
 
     Attributes
     ----------
@@ -31,7 +33,7 @@ class ClassParts:
         The class that every input is a part of.
     people : ndarray of int64, shape (v, a)
         Of every input those who have what an observer may know.
-    known : tuple of (column, value)
+    known : tuple of Known
         What that is, of every row.
 
     Raises
@@ -43,7 +45,7 @@ class ClassParts:
     classes: Alphabet
     class_of: IntArray
     people: IntArray
-    known: tuple[tuple[str, str], ...]
+    known: tuple[Known, ...]
 
     def __post_init__(self) -> None:
         fits = self.people.shape == (len(self.known), len(self.class_of)) and (self.people >= 0).all()
@@ -73,4 +75,9 @@ class ClassParts:
     def content(self) -> list[object]:
         """All of it as plain values."""
         symbols = [list(symbol) for symbol in self.classes.symbols]
-        return [symbols, self.class_of.tolist(), self.people.tolist(), [list(one) for one in self.known]]
+        return [
+            symbols,
+            self.class_of.tolist(),
+            self.people.tolist(),
+            [[list(value) for value in one] for one in self.known],
+        ]

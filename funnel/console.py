@@ -91,7 +91,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     if known := told["known"]:
         beyond = sum(one["outside"] > 0 for one in known)
         several = f", the worst of {beyond} that are beyond the bound" if beyond > 1 else ""
-        yield _observer_line(f"one other column ({known[0]['column']}{several})", known[0], "at most ")
+        which = "one other column" if told["at_once"] < 2 else "one or two other columns"
+        yield _observer_line(f"{which} ({', '.join(known[0]['columns'])}{several})", known[0], "at most ")
 
 
 def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from funnel.audit.arithmetic import guarantee_of
 from funnel.audit.check import Found, Result, check, judged
 from funnel.audit.files import canonical_difference, list_folder, read_document, read_text
+from funnel.class_parts import Known
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
@@ -159,10 +160,10 @@ def stored_counts(path: Path) -> dict[tuple[tuple[str, ...], tuple[str, ...]], i
 def counted_of(joint: Joint) -> Recount:
     """Stored counts as a second computation has them."""
     secret, inputs, counts = joint.secret, joint.inputs, counts_of(joint)
-    known: Sequence[tuple[tuple[str, str], IntArray]] = ()
+    known: Sequence[tuple[Known, IntArray]] = ()
     if joint.parts is not None:
         known = list(zip(joint.parts.known, joint.parts.people, strict=True))
-    having = {value: dict(zip(inputs.symbols, people.tolist(), strict=True)) for value, people in known}
+    having = {one: dict(zip(inputs.symbols, people.tolist(), strict=True)) for one, people in known}
     return Recount(
         secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "", having=having
     )

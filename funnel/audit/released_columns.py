@@ -68,6 +68,11 @@ class ReleasedColumns:
         """Of the columns, in the order of the table."""
         return tuple(self.texts)
 
+    @property
+    def at_once(self) -> int:
+        """How many columns of a whole record observers may know at once, whichever they are."""
+        return 0 if self.classes is None else self.classes.at_once
+
     @cached_property
     def _known(self) -> dict[tuple[str, ...], int]:
         return {symbol: y for y, symbol in enumerate(self.outputs.symbols)}
@@ -98,6 +103,8 @@ def check_classes(known: AuditContext) -> Found:
         yield "it is about other columns than protocol.json"
     elif any(symbol[-1 - len(classes.known) : -1] != classes.known_values.get(symbol[-1]) for symbol in symbols):
         yield "its classes have other values of known columns than in protocol.json"
+    if classes.has_parts != (classes.at_once > 0):
+        yield f"it is for observers of {classes.at_once} columns at once, which its parts of classes are not"
     asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
     if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
         yield "its points are for columns that are not published, or secret"

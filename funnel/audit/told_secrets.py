@@ -46,6 +46,7 @@ def check_secrets(known: AuditContext) -> Found:
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, observer_budgets(known), step),
         *_known_complaints(told, observer_budgets(known)[1], step),
+        *_observers_complaints(told, known.columns.at_once),
         *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
@@ -88,10 +89,16 @@ def _prior_complaints(told: PublicReport, document: ProtocolDocument, rows: int,
 
 def observer_budgets(known: AuditContext) -> tuple[float, float]:
     """Of observers who know no column of a record, and of others; between parts of classes these are two."""
-    guarantee, classes = guarantee_of(known.document), known.columns.classes
-    if classes is None or not classes.has_parts:
+    guarantee = guarantee_of(known.document)
+    if not known.columns.at_once:
         return guarantee.budget, guarantee.budget
     return min(part.budget for part in parts_of(guarantee)), guarantee.budget
+
+
+def _observers_complaints(told: PublicReport, at_once: int) -> Iterator[str]:
+    """Observers know as many columns at once as the classes are made for."""
+    if told.at_once != at_once:
+        yield f"observers know {told.at_once} columns at once, and the classes are for those of {at_once}"
 
 
 def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step: float) -> Iterator[str]:
@@ -136,9 +143,9 @@ def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterato
     """Observers of one column are there once for each other column, those with most people outside first."""
     if told.unchanged is None or told.unchanged.whole is None:
         return
-    known = told.unchanged.known
+    known = [one for one in told.unchanged.known if len(one.columns) == 1]
     others = {one.column for one in told.unchanged.whole.columns} - set(told.secret.columns)
-    if known and sorted(one.column for one in known) != sorted(others):
+    if known and sorted(one.columns[0] for one in known) != sorted(others):
         yield "observers of one column are not of each published column, once"
     if [one.outside for one in known] != sorted((one.outside for one in known), reverse=True):
         yield "observers of one column are not in the order of how many people are outside"
@@ -149,9 +156,9 @@ def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterato
             or level not in {budget, public_level(level, budget)}
             or (one.outside > 0) is not (level > budget)
         ):
-            yield f"an observer of {one.column!r} concludes another amount than people are outside"
+            yield f"an observer of {one.columns[0]!r} concludes another amount than people are outside"
         if Fraction(repr(one.outside)) % Fraction(repr(step)):
-            yield f"the share of people outside for observers of {one.column!r} is no multiple of {step:g}"
+            yield f"the share of people outside for observers of {one.columns[0]!r} is no multiple of {step:g}"
 
 
 def _off_complaints(told: PublicReport, texts: Mapping[str, Sequence[str]]) -> Iterator[str]:

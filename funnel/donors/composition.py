@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.alphabet import CLASS_COLUMN, Alphabet
+from funnel.alphabet import Alphabet
 from funnel.class_parts import ClassParts
+from funnel.donors.column_sets import ColumnSets, parts_known
 from funnel.donors.record_classes import RecordClasses
 from funnel.guarantees.any_column import AnyColumn
 from funnel.joint import FloatArray, IntArray, Joint
@@ -22,19 +23,19 @@ _HARDLY, _HAIR = 1e-9, 1e-9
 
 @dataclass(frozen=True)
 class Concluded:
-    """What observers of a record conclude who know one other column.
+    """What observers of a record conclude who know other columns, one or several.
 
     Attributes
     ----------
-    column : str
+    columns : tuple of str
         Which they know.
     level : float
-        The largest change of a belief in a secret with it, nats.
+        The largest change of a belief in a secret with these, nats.
     outside : float
         The share of people whose record changes one by more than the budget.
     """
 
-    column: str
+    columns: tuple[str, ...]
     level: float
     outside: float
 
@@ -51,6 +52,8 @@ class Composition:
     counts : ndarray of int64, shape (c, classes, cells)
     people : ndarray of int64, shape (c, classes)
         With each secret in each class.
+    parts : ClassParts or None
+        Of classes that are cut: which class each is a part of, and the people there with what observers may know.
     """
 
     secret: Alphabet
@@ -58,6 +61,7 @@ class Composition:
     cells: tuple[tuple[str, str], ...]
     counts: IntArray
     people: IntArray
+    parts: ClassParts | None
 
     @classmethod
     def of(cls, joint: Joint, classes: RecordClasses) -> Composition:
@@ -72,22 +76,13 @@ class Composition:
             cells += [(column, text) for text in texts]
         people = classes.counted(joint).counts
         counts = np.concatenate(tables, axis=2).astype(np.int64)
-        return cls(joint.secret, classes, tuple(cells), counts, people)
+        parts = parts_known(joint, classes, ColumnSets.of(joint.inputs, classes.at_once)) if classes.at_once else None
+        return cls(joint.secret, classes, tuple(cells), counts, people, parts)
 
     @property
     def joint(self) -> Joint:
         """Counts of the secret and of classes; of parts of these where donors are drawn evenly."""
-        counted = Joint(self.people, self.secret, self.classes.alphabet)
-        if not self.classes.draws_evenly:
-            return counted
-        return replace(counted, parts=self.parts)
-
-    @property
-    def parts(self) -> ClassParts:
-        """Which class each is a part of, itself if it is none, and the people there with every value of a column."""
-        whole, class_of = self.classes.whole
-        names = Alphabet((CLASS_COLUMN,), tuple((name,) for name in whole))
-        return ClassParts(names, class_of, self.counts.sum(axis=0).T, self.cells)
+        return replace(Joint(self.people, self.secret, self.classes.alphabet), parts=self.parts)
 
     def off(self, protocol: Protocol) -> FloatArray:
         """Records by which the mean of every cell is off in a release, shape (c, cells), where the secret is published.
@@ -114,7 +109,7 @@ class Composition:
     def concluded(self, protocol: Protocol, budget: float) -> tuple[Concluded, ...]:
         """What observers of each other column conclude at most, whoever the donors are; most people beyond first.
 
-        Between parts of classes donors are drawn evenly, and it is what they conclude.
+        Between parts of classes donors are drawn evenly, and it is what they conclude: those of sets of columns too.
 
         In the belief P(record) P(s | class). They see all of a published record y of class k with a secret t. If it
         agrees in their column it is the person's own, or a donor's; of the people of class g a share of at most p_y /
@@ -129,7 +124,7 @@ class Composition:
         if self.classes.draws_evenly:
             channel = protocol.weights_for(self.classes.alphabet) / float(DENOMINATOR)
             exact = AnyColumn.of(self.joint).concluded(channel, budget)
-            return _worst_first([Concluded(column, level, outside) for column, (level, outside) in exact.items()])
+            return _worst_first([Concluded(columns, level, outside) for columns, (level, outside) in exact.items()])
         at, to, weights = self._channel(protocol)
         sizes = self.people.sum(axis=0)
         given = self.people / sizes
@@ -157,7 +152,7 @@ class Composition:
                     beyond = budget * (1 + _HAIR) + _HAIR
                     outside += moved if max(apart, alike) > beyond else 0.0
                     outside += float(own.sum() * known[k]) if alike > beyond else 0.0
-            found.append(Concluded(column, level, outside / float(sizes.sum())))
+            found.append(Concluded((column,), level, outside / float(sizes.sum())))
         return _worst_first(found)
 
     def _channel(self, protocol: Protocol) -> tuple[list[Place], list[Place], FloatArray]:

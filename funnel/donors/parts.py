@@ -1,4 +1,4 @@
-"""Parts: classes cut by how much of them has to be exchanged before observers of one column are within their bound."""
+"""Parts: classes cut by how much of them has to be exchanged before observers of columns are within their bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from funnel.donors.composition import Composition
+from funnel.class_parts import ClassParts, Known
+from funnel.donors.column_sets import ColumnSets, number_of_sets, parts_known
 from funnel.donors.record_classes import Question, RecordClasses, Scale, Term
 from funnel.guarantees.any_column import AnyColumn
 from funnel.guarantees.exact import capped_exp
@@ -20,12 +21,12 @@ _HARDLY = 1e-12
 _BITS = 62
 
 
-def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> RecordClasses:
-    """Classes cut by the value of a record that needs most donors, for observers of that value.
+def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float, at_once: int) -> RecordClasses:
+    """Classes cut by the values of a record that need most donors, for observers of these values.
 
-    A record that tells an observer of one of its values too much can stay if people with the value, of classes that
+    A record that tells an observer of some of its values too much can stay if people with the values, of classes that
     tell the opposite, are published as such records. The share that has to be exchanged with the class that brings most
-    is what the value needs. A record needs what the worst of its values does, so that the parts whose records need
+    is what the values need. A record needs what the worst of its values do, so that the parts whose records need
     little or nothing stay. Nothing but the class tells of the secret: the parts of a class have its counts.
 
     Parameters
@@ -34,27 +35,34 @@ def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> Recor
         Counts (c, a) of the secret and of whole records.
     classes : RecordClasses
     knowing : float
-        The budget of observers of one column, nats.
+        The budget of observers of columns, nats.
+    at_once : int
+        How many columns they may know.
     """
-    found = Composition.of(joint, classes)
-    observers = AnyColumn.of(replace(found.joint, parts=found.parts))
-    # A record has one value of each column, so the first digit of its points says what the worst of these needs.
-    base = len(classes.columns) + 1
+    sets = ColumnSets.of(joint.inputs, at_once)
+    known = parts_known(joint, classes, sets)
+    observers = AnyColumn.of(replace(classes.counted(joint), parts=known))
+    # A record has one value of each set, so the first digit of its points says what the worst of these needs.
+    base = number_of_sets(len(classes.columns), at_once) + 1
     level = np.searchsorted(_NEEDS[: int(_BITS / math.log2(base))], _needs(observers, knowing))
     of_class = classes.of_records(joint.inputs)
     scales, questions = list(classes.scales), list(classes.questions)
     names: list[str] = []
     ends: dict[str, int] = {}
-    worst = _worst(joint, level, of_class)
+    worst = level[sets.of_record, of_class].max(axis=0)
+    level = _telling(known, level)
     parts: dict[str, list[int]] = {}
     for g, name in enumerate(classes.names):
         parts[name] = np.unique(worst[of_class == g]).tolist() or [0]
         names += [f"{name}.{number}" for number in range(1, len(parts[name]) + 1)]
         ends[name] = len(scales)
         terms = (
-            Term((column,), (value,), base ** (int(needed) - 1))
-            for (column, value), needed in zip(observers.known, level[:, g], strict=True)
-            if needed
+            Term(
+                tuple(column for column, _ in known.known[number]),
+                tuple(value for _, value in known.known[number]),
+                base ** (int(level[number, g]) - 1),
+            )
+            for number in np.flatnonzero(level[:, g]).tolist()
         )
         scales.append(Scale((), tuple(terms)))
 
@@ -72,11 +80,11 @@ def parts_by_need(joint: Joint, classes: RecordClasses, knowing: float) -> Recor
     for place, one in enumerate(classes.questions):
         then, otherwise = (cut(end) if isinstance(end, str) else end for end in (one.then, one.otherwise))
         questions[place] = replace(one, then=then, otherwise=otherwise)
-    return replace(classes, scales=tuple(scales), questions=tuple(questions), names=tuple(names))
+    return replace(classes, scales=tuple(scales), questions=tuple(questions), names=tuple(names), at_once=at_once)
 
 
 def _needs(known: AnyColumn, knowing: float) -> FloatArray:
-    """What every value needs in every class, shape (values, classes); infinite where no class brings any donor."""
+    """What all known values need in every class, shape (v, classes); infinite where no class brings any donor."""
     people, given, before = known.people[1:], known.given, known.before[:, 1:]
     shares = people / known.sizes
     found = np.zeros(shares.shape)
@@ -91,7 +99,12 @@ def _needs(known: AnyColumn, knowing: float) -> FloatArray:
     return found
 
 
-def _worst(joint: Joint, level: IntArray, of_class: IntArray) -> IntArray:
-    """The largest level (values, classes) of a value of every record, shape (a,)."""
-    first = np.cumsum([0, *map(len, joint.inputs.texts[:-1])])
-    return np.asarray(level[joint.inputs.codes + first, of_class[:, np.newaxis]].max(axis=1))
+def _telling(parts: ClassParts, level: IntArray) -> IntArray:
+    """Levels (v, classes) without those of people that a class does not have, and those that one value has already."""
+    found = np.where(parts.people > 0, level, 0)
+    place: dict[Known, int] = {one: number for number, one in enumerate(parts.known)}
+    for number, one in enumerate(parts.known):
+        if len(one) > 1:
+            of_each = np.max([level[place[(value,)]] for value in one], axis=0)
+            found[number] = np.where(level[number] > of_each, found[number], 0)
+    return found

@@ -98,12 +98,14 @@ class RecordClasses:
     questions : tuple of Question
         The first is asked of every record; later ones follow from earlier ones.
     names : tuple of str
-        Of the classes. Where classes are cut for observers of one column, "3.2" is the second part of class "3": what
+        Of the classes. Where classes are cut for observers of any columns, "3.2" is the second part of class "3": what
         observers know of the secret is by class, and donors are of a part.
     known : tuple of str
         Columns that observers may know: in each class all records have the same values there.
     known_values : tuple of tuple of str
         These values, of every class; empty without known columns.
+    at_once : int
+        For observers of how many columns, whichever they are, classes are cut into parts; 0 where they are not.
     """
 
     columns: tuple[str, ...]
@@ -112,9 +114,10 @@ class RecordClasses:
     names: tuple[str, ...]
     known: tuple[str, ...] = ()
     known_values: tuple[tuple[str, ...], ...] = ()
+    at_once: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse questions that lead back, nowhere, or to one question from two, and points for other columns.
+        """Refuse questions that lead back, nowhere, or to one from two others, points for other columns, and odd parts.
 
         Raises
         ------
@@ -142,7 +145,8 @@ class RecordClasses:
             and len(self.known_values) == (len(self.names) if self.known else 0)
         )
         counted = counted and all(len(values) == len(self.known) for values in self.known_values)
-        if not (rising and whole and scaled and counted):
+        parted = all((PART in name) == (self.at_once > 0) for name in self.names)
+        if not (rising and whole and scaled and counted and parted):
             raise DataError("the questions that classes of records follow from are no tree; take them from a release")
 
     @property
@@ -161,7 +165,7 @@ class RecordClasses:
     @property
     def draws_evenly(self) -> bool:
         """Whether donors have nothing to do with the record that they stand for: between parts of classes."""
-        return any(PART in name for name in self.names)
+        return self.at_once > 0
 
     def of_records(self, records: Alphabet) -> IntArray:
         """The number of the class of every record, shape (a,).
@@ -219,9 +223,8 @@ class RecordClasses:
         asked: Sequence[Mapping[str, Any]] = content["questions"]
         questions = tuple(Question(one["scale"], one["at_least"], one["then"], one["otherwise"]) for one in asked)
         values = tuple(tuple(one) for one in content["known_values"])
-        return cls(
-            tuple(content["columns"]), scales, questions, tuple(content["names"]), tuple(content["known"]), values
-        )
+        columns, names, known = (tuple(content[key]) for key in ("columns", "names", "known"))
+        return cls(columns, scales, questions, names, known, values, content["at_once"])
 
 
 def _term(content: Mapping[str, Any]) -> Term:

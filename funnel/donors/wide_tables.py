@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import Rules
-from funnel.settings.groups import SINGLE
+from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.optimum import optimal
 from funnel.solver.part_programme import budgets_of
 from funnel.wording import did_you_mean
@@ -52,7 +52,7 @@ class ColumnsSolution:
         Share of the records that are expected to be published as they are.
     bound : float
         No invariant protocol that reads these columns leaves a larger share unchanged and meets the guarantee, if a
-        record tells of the secret what its class does; where observers may know any one column, none between the same
+        record tells of the secret what its class does; where observers may know any columns, none between the same
         parts of classes whose donors are drawn evenly.
     by_column : mapping of str to float
         Of every column the share of the records whose value is expected to be published as it is.
@@ -85,7 +85,7 @@ def fit_columns(
     guarantee: Guarantee,
     secret: Sequence[str] | str | None = None,
     *,
-    known: Sequence[str] | Literal["single"] = (),
+    known: Sequence[str] | AtOnce = (),
     least: int = 200,
     rules: Rules = _RULES,
     gap: float = 1e-4,
@@ -112,10 +112,11 @@ def fit_columns(
         these.
     secret : str or sequence of str, optional
         Columns of the secret; a Joint has them.
-    known : sequence of str or "single", optional
+    known : sequence of str, "single" or "pairs", optional
         Columns that observers may know of a person: ``srlip`` is then kept for those who know any set of these; or, of
-        "single", for those who know any one of the columns, whichever it is. Then classes are cut into parts, and the
-        donor is anybody of the new part, each as likely, whatever the order of the columns.
+        "single", for those who know any one of the columns, whichever it is; of "pairs", any one or any two. Then
+        classes are cut into parts, and the donor is anybody of the new part, each as likely, whatever the order of the
+        columns.
     least : int
         A class has at least so many records; parts of classes may have fewer.
     rules : Rules
@@ -135,7 +136,7 @@ def fit_columns(
     SpecError
         If columns are unknown, named twice or the secret's, or the guarantee is none on the posterior of the secret.
     InfeasibleGuarantee
-        If no exchange of whole records keeps the bound for observers of any one column.
+        If no exchange of whole records keeps the bound for all observers of columns.
     DataError
         If the table cannot be read or counted, or its records have one class only.
     SolverError
@@ -151,10 +152,10 @@ def fit_columns(
     (0.824, ('1', '2', '3'))
     """
     started = time.perf_counter()
-    single = known == SINGLE
     _check_kinds(guarantee, known)
+    at_once = AT_ONCE[known] if isinstance(known, str) else 0
     columns = _columns_of(groups)
-    for column in () if single else known:
+    for column in () if at_once else known:
         if column not in columns:
             raise SpecError(f"known names {column!r}, which is not published{did_you_mean(column, columns)}")
     joint = _joint_of(source, columns, secret).occurring
@@ -163,9 +164,9 @@ def fit_columns(
             "the counts are known up to noise, and a bound over all tables within it is not kept for many columns; "
             "give the protected counts themselves, joint.as_published"
         )
-    classes = grown(joint, least, rules, () if single else known, progress)
-    if single:
-        classes = parts_by_need(joint, classes, budgets_of(guarantee)[1])
+    classes = grown(joint, least, rules, () if at_once else known, progress)
+    if at_once:
+        classes = parts_by_need(joint, classes, budgets_of(guarantee)[1], at_once)
     counted = Composition.of(joint, classes).joint
     found = optimal(
         counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"
@@ -183,19 +184,19 @@ def fit_columns(
     )
 
 
-def _check_kinds(guarantee: Guarantee, known: Sequence[str]) -> None:
+def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce) -> None:
     """Refuse guarantees that whole records cannot be moved under."""
     parts = parts_of(guarantee)
-    if known == SINGLE:
+    if isinstance(known, str):
+        if known not in AT_ONCE:
+            raise SpecError(f"known is a list of columns, {' or '.join(map(repr, AT_ONCE))}, not {known!r}")
         if guarantee.is_perfect or not any(isinstance(part, SRLIP) for part in parts):
             raise SpecError(
-                f"{guarantee} is no bound for observers of one column; with known = {SINGLE!r} write for instance "
+                f"{guarantee} is no bound for observers of columns; with known = {known!r} write for instance "
                 "lip:1.0 & srlip:2.0"
             )
         if not all(isinstance(part, (LIP, SRLIP)) for part in parts):
-            raise SpecError(
-                f"known = {SINGLE!r} goes with lip and srlip, and {guarantee} asks for more; leave that out"
-            )
+            raise SpecError(f"known = {known!r} goes with lip and srlip, and {guarantee} asks for more; leave that out")
         return
     kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()))
     if guarantee.is_perfect or not all(isinstance(part, kinds) for part in parts):

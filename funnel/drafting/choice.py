@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
@@ -13,6 +12,7 @@ from funnel.drafting.look import Column, Look
 from funnel.drafting.people import RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
+from funnel.settings.groups import AtOnce
 from funnel.settings.recode import OTHER
 from funnel.wording import did_you_mean, listed
 
@@ -76,8 +76,8 @@ class Choice:
         Whether counts are protected by noise; else by a threshold.
     min_records : int or None
         Of a class of records, where these are drawn by classes.
-    known : tuple of str or "single"
-        Columns that observers of these may know; of "single" any one of those that are published.
+    known : tuple of str, "single" or "pairs"
+        Columns that observers of these may know; of "single" any one of those that are published, of "pairs" any two.
     coarse : tuple of Coarse
         Of every column, secret ones first.
     present : tuple of str
@@ -99,7 +99,7 @@ class Choice:
     people: str | None = None
     wave: tuple[str, str] | None = None
     min_records: int | None = None
-    known: tuple[str, ...] | Literal["single"] = ()
+    known: tuple[str, ...] | AtOnce = ()
     present: tuple[str, ...] = ()
     why: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -321,12 +321,14 @@ def whole_reason(choice: Choice, known: Sequence[str]) -> str:
     )
 
 
-def single_reason(choice: Choice, budget: float, stays: float) -> str:
-    """The same where some may know any one column, with the budget for these and what stays."""
+def at_once_reason(choice: Choice, known: AtOnce, stays: float) -> str:
+    """The same where some may know any columns, one or two at once, with what stays."""
+    which, others = ("any one or any two", "three") if known == "pairs" else ("any one", "two")
     return (
         f"For observers of a record who know none of its {len(choice.publish)} columns (lip), and for those who know "
-        f"any one, whichever it is (srlip): {stays:.0%} of the records stay. A smaller number for srlip bounds more "
-        "and leaves fewer records. Not for observers of two columns: name these as known."
+        f"{which}, whichever {'these are' if known == 'pairs' else 'it is'} (srlip): {stays:.0%} of the records stay. "
+        f"A smaller number for srlip bounds more and leaves fewer records. Not for observers of {others} columns: name "
+        "these as known."
     )
 
 

@@ -13,7 +13,6 @@ from funnel.drafting.look import Column, Look
 from funnel.drafting.periods import day_forms
 from funnel.drafting.roles import FEW, Roles, is_wide
 from funnel.drafting.toml_text import comment, list_of_texts, text_of_lines, text_value, value_text
-from funnel.settings.groups import SINGLE
 from funnel.settings.replicate_weights import replicate_weights
 from funnel.wording import plain_number, printable, toml_key
 
@@ -305,11 +304,17 @@ def _known(choice: Choice) -> list[str]:
     """Columns of whole records that observers may know."""
     if not choice.known:
         return []
-    if choice.known == SINGLE:
+    if isinstance(choice.known, str):
+        which = {"single": "any one", "pairs": "any one or any two"}[choice.known]
         return [
-            "# The bound srlip is for observers who know any one of the columns of a person. Name columns instead,",
+            f"# The bound srlip is for observers who know {which} of the columns of a person. Name columns instead,",
             '# such as ["sex", "age"], for observers who know any set of these; who knows others is not covered then.',
-            f"known = {text_value(SINGLE)}",
+            *(
+                ['# "single" is for observers of one column, and leaves more records.']
+                if choice.known == "pairs"
+                else []
+            ),
+            f"known = {text_value(choice.known)}",
         ]
     return [
         "# The bound is also for observers who know any set of these columns of a person; with others named, or fewer,",

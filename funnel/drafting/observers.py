@@ -10,7 +10,7 @@ from funnel.disclosure.threshold import class_rules
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.parts import parts_by_need
-from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, single_reason, whole_reason
+from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, at_once_reason, whole_reason
 from funnel.drafting.coarse import coarse
 from funnel.drafting.limits import SHARE, VALUES
 from funnel.drafting.look import Look
@@ -20,7 +20,7 @@ from funnel.guarantees import LIP, SRLIP, Several
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
-from funnel.settings.groups import SINGLE
+from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.part_programme import best_moves
 from funnel.source.counting import count_joint, recoded
 from funnel.spec import ReleaseSpec
@@ -28,8 +28,8 @@ from funnel.wording import listed
 
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
 _UNASKED, _COMBINATIONS = 2, 16
-# Beyond so many published columns the bound is for observers of any one of them: with the least budget of these, nats,
-# under which so many of the records stay.
+# Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
+# budget of these, nats, under which so many of the records stay.
 _SETS, _BUDGETS, _MOST = 8, (1.0, 2.0, 3.0, 4.0), 0.8
 # What observers see of a person comes first.
 _SEEN = re.compile(r"(^|[^a-z])(sex|gender|female|male|age|birth|dob|born|race|ethnic)")
@@ -47,8 +47,8 @@ def with_known_columns(
 
     Each combination of their values needs so many records, with every value of the secret among them, as a class of
     records does. Columns that a person named get fewer categories until that is so. Unasked, columns by which an
-    outsider could find somebody are tried as they are. Of more than eight columns the bound is for observers of any one
-    of them, if most records stay under it.
+    outsider could find somebody are tried as they are. Of more than eight columns the bound is for observers of any two
+    of them, or else of any one, if most records stay under it.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def with_known_columns(
     if asked:
         return _as_named(choice, tuple(asked), look, spec_of, progress)
     if len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
-        found = _any_one(choice, spec_of, progress)
+        found = _at_once(choice, spec_of, progress)
         if found is not None:
             return found
     sizes = {one.column: one.size for one in choice.coarse}
@@ -83,26 +83,35 @@ def with_known_columns(
     return _for_observers(choice, known) if known else choice
 
 
-def _any_one(choice: Choice, spec_of: Callable[[Choice], ReleaseSpec], progress: Progress) -> Choice | None:
-    """A bound for observers of any one column: the smallest that leaves most records; None if none does."""
+def _at_once(choice: Choice, spec_of: Callable[[Choice], ReleaseSpec], progress: Progress) -> Choice | None:
+    """A bound for observers of any columns, of two or else of one: the smallest that leaves most; None if none does."""
     spec, whole = spec_of(choice), float(NOMINAL.partition(":")[2])
-    progress("looking how many records stay for observers of any one column", 0, None)
+    progress("looking how many records stay for observers of any columns", 0, None)
     joint = _counted(spec)
     try:
         classes = grown(joint, spec.groups.min_records, class_rules(spec))
     except DataError:
         # A release says what is wrong with these records.
         return None
-    for budget in _BUDGETS:
-        guarantee = Several([LIP(whole), SRLIP(budget)])
-        parts = Composition.of(joint, parts_by_need(joint, classes, budget)).joint
+
+    def stays(known: AtOnce, budget: float) -> float:
         try:
-            stays = best_moves(parts, guarantee, quiet).unchanged
-        except (InfeasibleGuarantee, SolverError):
-            continue
-        if stays >= _MOST:
-            why = {**choice.why, "guarantee": single_reason(choice, budget, stays)}
-            return replace(choice, known=SINGLE, guarantee=tuple(map(str, guarantee.parts)), why=why)
+            parts = Composition.of(joint, parts_by_need(joint, classes, budget, AT_ONCE[known])).joint
+            return best_moves(parts, Several([LIP(whole), SRLIP(budget)]), quiet).unchanged
+        except (InfeasibleGuarantee, SolverError, SpecError):
+            return 0.0
+
+    for known in ("pairs", "single"):
+        # From the largest on, as smaller ones take longer and leave less.
+        budget, most = None, 0.0
+        for smaller in reversed(_BUDGETS):
+            if (kept := stays(known, smaller)) < _MOST:
+                break
+            budget, most = smaller, kept
+        if budget is not None:
+            why = {**choice.why, "guarantee": at_once_reason(choice, known, most)}
+            guarantee = (str(LIP(whole)), str(SRLIP(budget)))
+            return replace(choice, known=known, guarantee=guarantee, why=why)
     return None
 
 

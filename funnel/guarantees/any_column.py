@@ -1,17 +1,18 @@
-"""Any column: what observers conclude from whole records who know nothing else of a person, or any one column."""
+"""Any column: what observers conclude from whole records who know nothing else of a person, or any columns at once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.class_parts import Known
 from funnel.errors import SpecError
 from funnel.guarantees.base import Witness
 from funnel.guarantees.exact import exp_below
@@ -21,13 +22,14 @@ from funnel.protocol import WeightArray
 BoolArray = npt.NDArray[np.bool_]
 # Python integers.
 Whole = npt.NDArray[np.object_]
-# Which ratios are compared exactly: floats are closer to them than that, relatively.
+# Sums of positive numbers in floats are much closer to the exact ones than that, relatively: so ratios that are further
+# from a limit, or from the largest, are on the side of it where floats are. The others are compared exactly.
 _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """That a belief is within one side of a bound: of those who know a value and see a record of a part.
+    """That a belief is within one side of a bound: of those who know some values and see a record of a part.
 
     Attributes
     ----------
@@ -36,7 +38,7 @@ class Condition:
     upward : bool
         Whether the belief must not be too large, else not too small.
     agrees : bool
-        Whether the record has the value that the observer knows, so that it may be the person's own.
+        Whether the record has the values that the observer knows, so that it may be the person's own.
     """
 
     part: int
@@ -48,11 +50,11 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class AnyColumn:
-    """Observers of no column, and of each value of each column, where donors are drawn evenly from parts of classes.
+    """Observers of no column, and of all values of some, where donors are drawn evenly from parts of classes.
 
     An observer believes that a person has the secret as often as people of their class have it, and sees a published
     record. A record of a part is that of the person, with the probability that the part stays, or a donor's: of each
-    other part that goes there all people are as likely to come to it, those with the known value among them.
+    other part that goes there all people are as likely to come to it, those with the known values among them.
 
     Parameters
     ----------
@@ -62,18 +64,18 @@ class AnyColumn:
         The class that every part belongs to.
     people : ndarray of int64, shape (v, k)
         Of every part those who have what an observer may know; the first row is everybody.
-    known : tuple of (column, value)
+    known : tuple of Known
         Of every other row.
     """
 
     counts: IntArray
     class_of: IntArray
     people: IntArray
-    known: tuple[tuple[str, str], ...]
+    known: tuple[Known, ...]
 
     @classmethod
     def of(cls, joint: Joint, knowing: bool = True) -> Self:
-        """Of counts of secrets and parts of classes; of observers of no column alone, unless they know one.
+        """Of counts of secrets and parts of classes; of observers of no column alone, unless they know some.
 
         Raises
         ------
@@ -82,7 +84,7 @@ class AnyColumn:
         """
         parts = joint.parts
         if parts is None:
-            raise SpecError("what observers of one column conclude is known of parts of classes of records alone")
+            raise SpecError("what observers of some columns conclude is known of parts of classes of records alone")
         some = parts.people if knowing else parts.people[:0]
         everybody = joint.counts.sum(axis=0)
         return cls(
@@ -108,6 +110,20 @@ class AnyColumn:
         """P(secret | what is known), shape (c, v)."""
         return np.asarray(self.given @ self.people.T / self.people.sum(axis=1))
 
+    @property
+    def distinct(self) -> AnyColumn:
+        """The same observers without those who conclude what others do, and without those who learn nothing.
+
+        All people with some values may be of one class, which is what their observers believe before and after.
+        """
+        _, first = np.unique(self.people[1:], axis=0, return_index=True)
+        of_class = np.zeros((len(self.people), len(self.counts.T)), dtype=np.int64)
+        np.add.at(of_class.T, self.class_of, self.people.T)
+        several = (of_class > 0).sum(axis=1) > 1
+        some = [number for number in np.sort(first).tolist() if several[number + 1]]
+        kept = np.array([0, *(number + 1 for number in some)])
+        return replace(self, people=self.people[kept], known=tuple(self.known[number] for number in some))
+
     def worst(self, weights: WeightArray) -> Witness:
         """Where a belief changes most, exactly.
 
@@ -121,15 +137,18 @@ class AnyColumn:
         SpecError
             If there are other outputs than parts.
         """
+        changes = self._changes(weights)
+        if not changes.any():
+            raise SpecError("nobody is published under these weights, so no observer concludes anything")
         found: Witness | None = None
-        for ratios in self._ratios(weights):
+        for ratios in self._ratios(weights, changes >= changes.max() * (1 - _CLOSE)):
             found = ratios.worst(found, self.known)
         if found is None:
-            raise SpecError("nobody is published under these weights, so no observer concludes anything")
+            raise SpecError("what observers conclude cannot be decided in whole numbers")
         return found
 
-    def concluded(self, channel: FloatArray, budget: float) -> dict[str, tuple[float, float]]:
-        """Of every column what observers of its values conclude at most, nats, and the share of people beyond a budget.
+    def concluded(self, channel: FloatArray, budget: float) -> dict[tuple[str, ...], tuple[float, float]]:
+        """What observers of some columns conclude at most, nats, and the share of people beyond a budget; by columns.
 
         Parameters
         ----------
@@ -138,83 +157,106 @@ class AnyColumn:
         budget : float
             Nats.
         """
-        moves, stays = channel.copy(), np.diagonal(channel)
-        np.fill_diagonal(moves, 0.0)
-        own = self.given * (stays * self.sizes)
+        with np.errstate(divide="ignore"):
+            apart, alike = np.log(np.maximum(1.0, self._changes(channel, _CLOSE)[:, :, 1:]))
+        having, stays = self.people[1:].T, np.diagonal(channel)
+        agree, arrive = having / self.sizes[:, np.newaxis], _moves(channel) @ having
         beyond = budget * (1 + _CLOSE) + _CLOSE
-        found: dict[str, tuple[float, float]] = {}
-        for (column, _), having, prior in zip(self.known, self.people[1:], self.before.T[1:], strict=True):
-            level, outside = found.get(column, (0.0, 0.0))
-            moved, agree = moves * having, having / self.sizes
-            come = self.given @ moved.T
-            arrive = moved.sum(axis=1)
-            apart = _changes(come, prior, (having < self.sizes) & (arrive > _CLOSE))
-            alike = _changes(come + own, prior, (having > 0) & (arrive + stays * having > _CLOSE))
-            outside += float((arrive * (1 - agree))[apart > beyond].sum())
-            outside += float((arrive * agree + stays * having)[alike > beyond].sum())
-            found[column] = max(level, float(apart.max()), float(alike.max())), outside
-        people = float(self.sizes.sum())
-        return {column: (level, outside / people) for column, (level, outside) in found.items()}
+        outside = np.where(apart > beyond, arrive * (1 - agree), 0.0).sum(axis=0)
+        outside += np.where(alike > beyond, arrive * agree + stays[:, np.newaxis] * having, 0.0).sum(axis=0)
+        found: dict[tuple[str, ...], tuple[float, float]] = {}
+        levels, shares = np.maximum(apart, alike).max(axis=0), outside / float(self.sizes.sum())
+        for one, level, share in zip(self.known, levels.tolist(), shares.tolist(), strict=True):
+            columns = tuple(column for column, _ in one)
+            most, so_far = found.get(columns, (0.0, 0.0))
+            found[columns] = max(most, level), so_far + share
+        return found
 
     def broken(self, weights: WeightArray, alone: float, knowing: float) -> list[Condition]:
         """The conditions that integer weights break, decided exactly."""
         limits = [exp_below(alone), *[exp_below(knowing)] * len(self.known)]
-        return [one for ratios in self._ratios(weights) for one in ratios.beyond(limits)]
+        near = self._changes(weights) > np.array(limits, dtype=np.float64) * (1 - _CLOSE)
+        return [one for ratios in self._ratios(weights, near) for one in ratios.beyond(limits)]
 
-    def _ratios(self, weights: WeightArray) -> Iterator[_Ratios]:
-        """Beliefs after a record over those before, exactly: of every part, for records that agree and that do not."""
+    def _changes(self, weights: WeightArray | FloatArray, least: float = 0.0) -> FloatArray:
+        """The largest factor by which a belief changes, shape (2, k, v), in floats; 0 where nobody sees such a record.
+
+        By every part, for records that do not agree with what is known and for those that do, if more people see such a
+        record than the least ones, on average.
+        """
         if weights.shape != (len(self.sizes),) * 2:
             raise SpecError("donors are drawn between parts of classes, and these weights are of other outputs")
+        moves, stays = _moves(weights), np.diagonal(weights).astype(np.float64)
+        come = [(moves * given) @ self.people.T for given in self.given]
+        arrive, people = moves @ self.people.T, self.people.T
+        own = self.sizes * stays
+        sizes = self.sizes[:, np.newaxis]
+        apart = (people < sizes) & (arrive > least)
+        alike = (people > 0) & (arrive + stays[:, np.newaxis] * people > least)
+        found = np.zeros((2, *people.shape))
+        for place, (there, mine) in enumerate(((apart, 0.0 * own), (alike, own))):
+            whole = sum(come) + mine[:, np.newaxis]
+            for amounts, given, before in zip(come, self.given, self.before, strict=True):
+                seen = amounts + (given * mine)[:, np.newaxis]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = seen / (whole * before)
+                    either = np.maximum(ratio, 1 / ratio)
+                found[place] = np.maximum(found[place], np.where(there & (before > 0), either, 0.0))
+        return found
+
+    def _ratios(self, weights: WeightArray, chosen: BoolArray) -> Iterator[_Ratios]:
+        """Beliefs after a record over those before, exactly, of those that are chosen (2, k, v).
+
+        Of every part, for records that do not agree and for those that do.
+        """
         sizes = [int(size) for size in self.counts.sum(axis=0)]
         unit = math.lcm(*sizes)
         # Secrets of a person of each class in units, and people by class and by what is known of them.
         tells = self.counts.astype(object) * np.array([unit // size for size in sizes], dtype=object)
         belongs = (np.arange(len(sizes))[:, np.newaxis] == self.class_of).astype(np.int64).astype(object)
-        people = self.people.astype(object)
-        before = tells @ (belongs @ people.T)
-        for part, row in enumerate(weights.astype(object)):
-            moved = row.copy()
-            moved[part] = 0
-            some = np.flatnonzero(moved)
-            come = tells[:, self.class_of[some]] @ (people[:, some] * moved[some]).T
-            own = tells[:, self.class_of[part]] * (row[part] * int(self.sizes[part]))
-            yield _Ratios(part, False, before, come, self.people[:, part] < self.sizes[part])
-            yield _Ratios(part, True, before, come + own[:, np.newaxis], self.people[:, part] > 0)
+        for agrees, parts in enumerate(chosen):
+            for part in np.flatnonzero(parts.any(axis=1)).tolist():
+                knows = np.flatnonzero(parts[part])
+                people, row = self.people[knows].astype(object), weights[part].astype(object)
+                before = tells @ (belongs @ people.T)
+                own, row[part] = row[part] * int(self.sizes[part]), 0
+                some = np.flatnonzero(row)
+                after = tells[:, self.class_of[some]] @ (people[:, some] * row[some]).T
+                if agrees:
+                    after = after + (tells[:, self.class_of[part]] * own)[:, np.newaxis]
+                yield _Ratios(part, bool(agrees), knows, before, after)
 
 
-def _changes(seen: FloatArray, prior: FloatArray, there: BoolArray) -> FloatArray:
-    """The largest |log| of a posterior (c, k) over the prior (c,), of each part; 0 where nobody sees one."""
-    known = prior > 0
-    found = np.zeros(seen.shape[1])
-    posterior = seen[known][:, there] / seen[:, there].sum(axis=0)
-    with np.errstate(divide="ignore"):
-        found[there] = np.abs(np.log(posterior / prior[known, np.newaxis])).max(axis=0)
+def _moves(weights: WeightArray | FloatArray) -> FloatArray:
+    """The same in floats, of those who do not stay."""
+    found: FloatArray = weights.astype(np.float64)
+    np.fill_diagonal(found, 0.0)
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Ratios:
-    """Beliefs (c, v) before and after a record of a part, in whole numbers, and who may see such a record (v,)."""
+    """Beliefs (c, v) before and after a record of a part, in whole numbers, of observers (v,) who see such ones."""
 
     part: int
     agrees: bool
+    knows: IntArray
     before: Whole
     after: Whole
-    there: BoolArray
 
     def _terms(self) -> tuple[Whole, Whole, BoolArray]:
         """Numerators and denominators (c, v) of P(s | seen) / P(s | known), and where there are such."""
-        sums: Any = self.after.sum(axis=0)
-        seen = self.there & (sums > 0).astype(bool) & (self.before > 0).astype(bool)
-        return self.after * self.before.sum(axis=0), self.before * sums, seen
+        seen: BoolArray = (self.before > 0).astype(bool)
+        return self.after * self.before.sum(axis=0), self.before * self.after.sum(axis=0), seen
 
-    def worst(self, so_far: Witness | None, known: tuple[tuple[str, str], ...]) -> Witness | None:
+    def worst(self, so_far: Witness | None, known: tuple[Known, ...]) -> Witness | None:
         """The witness of the largest ratio, or smallest, if it is worse than one found before."""
         over, under, seen = self._terms()
         found = so_far
         for upward, (top, bottom) in enumerate(((under, over), (over, under))):
             for s, v in zip(*np.nonzero(seen), strict=True):
-                given = (known[v - 1],) if v else ()
+                number = int(self.knows[v])
+                given = known[number - 1] if number else ()
                 if not bottom[s, v]:
                     return Witness(self.part, int(s), None, None, False, given)
                 if found is not None and (
@@ -229,8 +271,8 @@ class _Ratios:
     def beyond(self, limits: list[Fraction]) -> Iterator[Condition]:
         """Which conditions are broken, given e^ε of every observer, rounded down."""
         over, under, seen = self._terms()
-        of = np.array([limit.numerator for limit in limits], dtype=object)
-        by = np.array([limit.denominator for limit in limits], dtype=object)
+        of = np.array([limits[number].numerator for number in self.knows], dtype=object)
+        by = np.array([limits[number].denominator for number in self.knows], dtype=object)
         for upward, (top, bottom) in enumerate(((under, over), (over, under))):
             for s, v in zip(*np.nonzero(seen & (top * by > bottom * of).astype(bool)), strict=True):
-                yield Condition(self.part, int(v), int(s), bool(upward), self.agrees)
+                yield Condition(self.part, int(self.knows[v]), int(s), bool(upward), self.agrees)

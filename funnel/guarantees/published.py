@@ -61,7 +61,7 @@ def check_every_pair(guarantee: Guarantee, joint: Joint) -> None:
     )
 
 
-def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]) -> str:
+def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str], at_once: int) -> str:
     """What a guarantee promises, with the observers it is for where a protocol reads the class of whole records.
 
     Parameters
@@ -70,14 +70,15 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
     read : sequence of str
         The columns that the protocol reads: of whole records those that observers may know, and the class.
     secret : sequence of str
+    at_once : int
+        How many columns of a whole record observers may know, whichever they are; 0 where these are named.
     """
     if tuple(read[-1:]) != (CLASS_COLUMN,) or not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
-    if not known and any(part.name == SRLIP.name for part in parts_of(guarantee)):
-        # Where no columns are named it is between parts of classes, for observers of any one.
+    if at_once:
         return " ".join(
-            part.meaning_of_one if isinstance(part, SRLIP) else part.meaning for part in parts_of(guarantee)
+            part.meaning_at_once(at_once) if isinstance(part, SRLIP) else part.meaning for part in parts_of(guarantee)
         )
     who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
     return (

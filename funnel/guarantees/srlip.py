@@ -102,7 +102,7 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
         return True
 
     def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
-        """For observers who know any one column of a person, and for those who know none."""
+        """For observers who know any columns of a person that they may know, and for those who know none."""
         return AnyColumn.of(joint).worst(weights)
 
     def over_noise(self) -> SetGuarantee:
@@ -118,14 +118,16 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
             "record of the person."
         )
 
-    @property
-    def meaning_of_one(self) -> str:
-        """The promise where records are exchanged between parts of classes."""
+    def meaning_at_once(self, columns: int) -> str:
+        """The promise where records are exchanged between parts of classes, to those who know so many columns."""
+        which = "one of the published columns of a person, whichever it is"
+        if columns > 1:
+            which = "one or two of the published columns of a person, whichever these are"
+        more = {1: "two", 2: "three"}[columns]
         return (
-            "An observer who knows the frequencies, and one of the published columns of a person, whichever it is, or "
-            "all of them, changes the belief in any value of the secret by at most a factor "
-            f"{at_most(capped_exp(self.epsilon))} after a published record of the person. For an observer who knows "
-            "two or more and not all of them nothing is proven."
+            f"An observer who knows the frequencies, and {which}, or all of them, changes the belief in any value of "
+            f"the secret by at most a factor {at_most(capped_exp(self.epsilon))} after a published record of the "
+            f"person. For an observer who knows {more} or more and not all of them nothing is proven."
         )
 
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

@@ -15,7 +15,21 @@ from funnel.recount.part_beliefs import PART, people_by_part
 from funnel.recount.source import Recount
 
 Record = tuple[str, ...]
-_KEYS = (*("schema", "column", "columns", "scales", "questions", "names", "known", "known_values", "people", "source"),)
+_KEYS = (
+    *(
+        "schema",
+        "column",
+        "columns",
+        "scales",
+        "questions",
+        "names",
+        "known",
+        "known_values",
+        "at_once",
+        "people",
+        "source",
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +83,18 @@ class PlainClasses:
         return any(PART in name for name in self.names)
 
     @property
+    def at_once(self) -> int:
+        """How many columns observers may know at once, whichever they are; 0 where these are named."""
+        return int(self.content["at_once"])
+
+    @property
     def are_given(self) -> bool:
         """Whether questions are said to be chosen by the counts of other people than those whose records are drawn."""
         return bool(self.content["people"] == "different")
 
     def is_of(self, file: PlainClasses) -> bool:
         """Whether questions and classes are those of a file that was made for releases of other people."""
-        alike = ("schema", "column", "scales", "questions", "names", "known", "known_values")
+        alike = ("schema", "column", "scales", "questions", "names", "known", "known_values", "at_once")
         return all(self.content[key] == file.content[key] for key in alike) and {*self.columns} == {*file.columns}
 
     @cached_property
@@ -147,7 +166,7 @@ class PlainClasses:
         for (s, record), count in whole.counts.items():
             counts[s, of_record[record]] += count
         inputs = tuple(symbol for symbol in symbols.values() if symbol in {*of_record.values()})
-        having = people_by_part(whole.counts, self.columns, of_record.__getitem__) if self.has_parts else {}
+        having = people_by_part(whole.counts, self.columns, of_record.__getitem__, self.at_once)
         columns = (*self.known, self.column)
         return replace(whole, published_columns=columns, inputs=inputs, counts=dict(counts), having=having)
 

@@ -273,7 +273,7 @@ def level_of(
 ) -> PlainLevel:
     """`plain_level` of counts and weights that fit each other.
 
-    Between parts of classes, ``known`` is what observers of any one column may know: ``srlip`` is for these then.
+    Between parts of classes, ``known`` is what observers of any columns may know: ``srlip`` is for these then.
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
     if box is not None and not box.hold(channel.counts):

@@ -1,4 +1,4 @@
-"""Part beliefs a second time: what observers of no column, or of any one, conclude from records of parts of classes.
+"""Part beliefs a second time: what observers of no column, or of any at once, conclude from parts of classes.
 
 A protocol is between parts of classes: "3.2" is a part of the class "3". Observers know of the secret what the counts
 of classes say. A published record of a part is the person's own, where the part stays, or that of a donor: any person
@@ -7,22 +7,29 @@ of the part that is drawn, each as likely. All is computed in whole numbers from
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
 from math import lcm
 
 from funnel.errors import DataError
 from funnel.recount.channel import Row, Symbols, entries_of
-from funnel.recount.ratios import Ratio, larger, worse
+from funnel.recount.ratios import Ratio, larger
 
 Symbol = tuple[str, ...]
-Value = tuple[str, str]
+# Columns with their values, that an observer may know at once.
+Known = tuple[tuple[str, str], ...]
+# Of a part its place, the weight of who stays, and the places and weights of those that come there.
+Arrivals = tuple[int, int, list[tuple[int, int]]]
 # Between the name of a class and the number of one of its parts.
 PART = "."
 # So little above a bound is rounding, relatively.
 _ROUNDING = 1e-9
+# A bound of more nats bounds nothing, and floats hold e to that power.
+_MOST = 600.0
 
 
 def class_of(part: Symbol) -> str:
@@ -31,15 +38,24 @@ def class_of(part: Symbol) -> str:
 
 
 def people_by_part(
-    records: Mapping[tuple[Symbol, Symbol], int], columns: Sequence[str], of: Callable[[Symbol], Symbol]
-) -> dict[Value, Counter[Symbol]]:
-    """Of every value of a column the people in every part, from counts of (secret, record) and the part of a record."""
-    having: defaultdict[Value, Counter[Symbol]] = defaultdict(Counter)
+    records: Mapping[tuple[Symbol, Symbol], int], columns: Sequence[str], of: Callable[[Symbol], Symbol], at_once: int
+) -> dict[Known, dict[Symbol, int]]:
+    """The people in every part, with values of so many columns or fewer, from counts of (secret, record)."""
+    people: Counter[Symbol] = Counter()
     for (_, record), count in records.items():
-        part = of(record)
-        for value in zip(columns, record, strict=True):
-            having[value][part] += count
-    return dict(having)
+        people[record] += count
+    parts, counts = [of(record) for record in people], [*people.values()]
+    found: dict[Known, dict[Symbol, int]] = {}
+    for size in range(1, at_once + 1):
+        for places in combinations(range(len(columns)), size):
+            inside: defaultdict[tuple[Symbol, Symbol], int] = defaultdict(int)
+            there = zip(*([record[j] for record in people] for j in places), strict=True)
+            for key, count in zip(zip(there, parts, strict=True), counts, strict=True):
+                inside[key] += count
+            names = [columns[j] for j in places]
+            for (values, part), count in inside.items():
+                found.setdefault(tuple(zip(names, values, strict=True)), {})[part] = count
+    return found
 
 
 def counts_of_classes(counts: Mapping[tuple[Symbol, Symbol], int]) -> Counter[tuple[Symbol, Symbol]]:
@@ -78,34 +94,40 @@ def beliefs(counts: Sequence[Sequence[int]], parts: Symbols) -> list[list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What an observer who knows a value of a person may see of them: records of one part, with the value or without.
+    """What an observer who knows values of a person may see of them: records of one part, with the values or without.
 
     Attributes
     ----------
     prior, seen : sequence of int
         By secret: before, and after; each in proportion.
-    people : Fraction
-        Who are seen so, on average.
+    people : int
+        Who are seen so on average, times a whole number.
+    whole : int
+        That number.
     """
 
     prior: Sequence[int]
     seen: Sequence[int]
-    people: Fraction
+    people: int
+    whole: int
 
     @property
-    def ratio(self) -> Ratio:
-        """The largest change of a belief."""
-        found, prior, seen = Ratio(), sum(self.prior), sum(self.seen)
+    def change(self) -> tuple[int, int]:
+        """The largest change of a belief as a quotient; what divides is 0 where a secret is ruled out."""
+        prior, seen = sum(self.prior), sum(self.seen)
+        above, below = 1, 1
         for before, after in zip(self.prior, self.seen, strict=True):
             if before:
-                found = larger(found, after * prior, before * seen)
-                found = larger(found, before * seen, after * prior)
-        return found
+                up, down = after * prior, before * seen
+                for one, other in ((up, down), (down, up)):
+                    if one * below > above * other:
+                        above, below = one, other
+        return above, below
 
 
 @dataclass(frozen=True, eq=False)
 class KnownValues:
-    """A protocol between parts, and observers who know a value of a person, whichever column it is of.
+    """A protocol between parts, and observers who know values of a person, whichever columns these are of.
 
     Parameters
     ----------
@@ -116,7 +138,7 @@ class KnownValues:
     weights : sequence of rows
         Of every output, in the order of the inputs.
     denominator : int
-    people : mapping of (column, value) to mapping of part to int
+    people : mapping of Known to mapping of part to int
         As `people_by_part` has them.
     """
 
@@ -125,61 +147,74 @@ class KnownValues:
     outputs: Symbols
     weights: Sequence[Row]
     denominator: int
-    people: Mapping[Value, Mapping[Symbol, int]]
+    people: Mapping[Known, Mapping[Symbol, int]]
 
     @property
     def content(self) -> list[object]:
         """What all of it is beside counts and weights, as a text says it."""
-        people = [(value, sorted(of.items())) for value, of in sorted(self.people.items())]
+        people = [(known, sorted(of.items())) for known, of in sorted(self.people.items())]
         return [self.inputs, self.outputs, people]
 
-    def views(self, value: Value) -> Iterator[View]:
-        """What observers of a value may see, with the people to whom it happens.
+    @cached_property
+    def _shares(self) -> tuple[list[int], list[list[int]]]:
+        return _shares(self.counts, self.inputs)
+
+    @cached_property
+    def _arrivals(self) -> list[Arrivals]:
+        """Of every output, which is a part.
 
         Raises
         ------
         DataError
             If an output is no part.
         """
-        sizes, tells = _shares(self.counts, self.inputs)
-        having = [self.people[value].get(part, 0) for part in self.inputs]
         places = {part: k for k, part in enumerate(self.inputs)}
-        prior = _sum((number, tells[k]) for k, number in enumerate(having))
+        found = []
         for output, row in zip(self.outputs, self.weights, strict=True):
             if (own := places.get(output)) is None:
                 raise DataError("a protocol between parts of classes has other outputs than inputs")
             weights = dict(entries_of(row))
-            stay = weights.pop(own, 0)
-            come = [(weight * having[k], tells[k]) for k, weight in weights.items() if having[k]]
-            moved = sum(times for times, _ in come)
-            agreeing = Fraction(having[own], sizes[own])
-            if come and having[own] < sizes[own]:
-                yield View(prior, _sum(come), moved * (1 - agreeing) / self.denominator)
-            if having[own] and (come or stay):
-                alike = moved * agreeing + stay * having[own]
-                yield View(prior, _sum([*come, (stay * sizes[own], tells[own])]), alike / self.denominator)
+            found.append((own, weights.pop(own, 0), [*weights.items()]))
+        return found
+
+    def views(self, known: Known) -> Iterator[View]:
+        """What observers who know these values may see, with the people to whom it happens."""
+        sizes, tells = self._shares
+        of = self.people[known]
+        having = {k: number for k, part in enumerate(self.inputs) if (number := of.get(part, 0))}
+        prior = _sum((number, tells[k]) for k, number in having.items())
+        for own, stay, moves in self._arrivals:
+            mine = having.get(own, 0)
+            come = [(weight * number, tells[k]) for k, weight in moves if (number := having.get(k, 0))]
+            moved, whole = sum(times for times, _ in come), sizes[own] * self.denominator
+            if come and mine < sizes[own]:
+                yield View(prior, _sum(come), moved * (sizes[own] - mine), whole)
+            if mine and (come or stay):
+                seen = [*come, (stay * sizes[own], tells[own])]
+                yield View(prior, _sum(seen), (moved + stay * sizes[own]) * mine, whole)
 
     def worst(self) -> Ratio:
         """The largest change of a belief, for all values of all columns."""
         found = Ratio()
-        for value in self.people:
-            for view in self.views(value):
-                found = worse(found, view.ratio)
+        for known in self.people:
+            for view in self.views(known):
+                found = larger(found, *view.change)
         return found
 
-    def concluded(self, budget: float) -> dict[str, tuple[float, float]]:
-        """Of every column what observers conclude at most who know it: level, nats, and the share of people beyond."""
-        found: dict[str, tuple[float, float]] = {}
+    def concluded(self, budget: float) -> dict[tuple[str, ...], tuple[float, float]]:
+        """What observers of some columns conclude at most: level, nats, and the share of people beyond; by columns."""
+        worst: dict[tuple[str, ...], Ratio] = {}
+        outside: defaultdict[tuple[str, ...], float] = defaultdict(float)
         everybody = sum(map(sum, self.counts))
-        for value in self.people:
-            level, outside = found.get(value[0], (0.0, 0.0))
-            for view in self.views(value):
-                nats = view.ratio.nats
-                level = max(level, nats)
-                if nats > budget * (1 + _ROUNDING) + _ROUNDING:
-                    outside += float(view.people / everybody)
-            found[value[0]] = level, outside
-        return found
+        beyond = math.exp(min(_MOST, budget * (1 + _ROUNDING) + _ROUNDING))
+        for known in self.people:
+            columns = tuple(column for column, _ in known)
+            for view in self.views(known):
+                above, below = view.change
+                worst[columns] = larger(worst.get(columns, Ratio()), above, below)
+                if not below or above / below > beyond:
+                    outside[columns] += view.people / (view.whole * everybody)
+        return {columns: (ratio.nats, outside[columns]) for columns, ratio in worst.items()}
 
 
 def _sum(parts: Iterable[tuple[int, Sequence[int]]]) -> list[int]:

@@ -148,8 +148,8 @@ class PublishedByClass:
             differences.append(max(each) - min(each))
         return max(differences)
 
-    def observed(self, budget: float) -> dict[str, tuple[float, float]]:
-        """Of every column what observers conclude at most who know it of a person: level, nats, and people beyond.
+    def observed(self, budget: float) -> dict[Record, tuple[float, float]]:
+        """What observers of some columns of a person conclude at most: level, nats, and people beyond; by columns.
 
         They believe that a person of class c has the secret s with the share that s has in c. A published record that
         agrees in the column is the person's own, or that of a donor for somebody of another class. From how many people
@@ -167,16 +167,16 @@ class PublishedByClass:
         sizes = {name: of.total() for name, of in secrets.items()}
         rates = self._rates(secrets)
         people = sum(sizes.values())
-        found = {}
+        found: dict[Record, tuple[float, float]] = {}
         for column, of_value in values.items():
             level = outside = 0.0
             for known in of_value.values():
                 reached, beyond = _seen_by(known, secrets, sizes, rates, budget)
                 level, outside = max(level, reached), outside + beyond
-            found[column] = (level, outside / people)
+            found[column,] = (level, outside / people)
         return found
 
-    def _between_parts(self, budget: float) -> dict[str, tuple[float, float]]:
+    def _between_parts(self, budget: float) -> dict[Record, tuple[float, float]]:
         """The same where donors are drawn evenly from parts of classes: exactly."""
         secrets = tuple(sorted({secret for secret, _ in self.true}))
         parts = tuple((name,) for name in self.classes.names)
@@ -184,7 +184,8 @@ class PublishedByClass:
         for (secret, record), count in self.true.items():
             counts[secrets.index(secret)][self.classes.names.index(self.classes.of(record))] += count
         rows = [[int(self.moves.get((x, y), 0.0) * _UNIT) for x in parts] for y in parts]
-        people = people_by_part(self.true, self.classes.columns, lambda record: (self.classes.of(record),))
+        classes = self.classes
+        people = people_by_part(self.true, classes.columns, lambda record: (classes.of(record),), classes.at_once)
         return KnownValues(counts, parts, parts, rows, _UNIT, people).concluded(budget)
 
     def _rates(self, secrets: Mapping[str, Counter[Record]]) -> Rates:

@@ -48,8 +48,8 @@ class Recount:
         Digest of the source, in the form in which a snapshot states that of its source.
     values : mapping of str to mapping of str to int
         By column the categories before rare ones are grouped, with how many records have each.
-    having : mapping of (column, value) to mapping of input to int
-        Where inputs are parts of classes, and observers may know any one column: the people with each value.
+    having : mapping of Known to mapping of input to int
+        Where inputs are parts of classes, and observers may know any columns: the people with each value, or values.
     """
 
     secret_columns: tuple[str, ...]
@@ -61,7 +61,7 @@ class Recount:
     dropped: int
     sha256: str
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    having: Mapping[tuple[str, str], Mapping[tuple[str, ...], int]] = field(default_factory=dict)
+    having: Mapping[tuple[tuple[str, str], ...], Mapping[tuple[str, ...], int]] = field(default_factory=dict)
 
     @property
     def cells(self) -> int:

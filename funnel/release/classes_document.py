@@ -54,7 +54,7 @@ class ClassesDocument(Document):
     ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
     chosen by: those of the "same" people whose records are published, or of "different" ones. ``source`` is null in a
     release. ``known`` are columns that observers may know, and ``known_values`` the values of all records of each class
-    there, if there are any.
+    there, if there are any. For observers of ``at_once`` columns, whichever they are, classes are cut into parts.
     """
 
     described: ClassVar[str] = "the classes of records"
@@ -66,6 +66,7 @@ class ClassesDocument(Document):
     names: tuple[str, ...] = Field(min_length=1)
     known: tuple[str, ...]
     known_values: tuple[tuple[str, ...], ...]
+    at_once: int = Field(ge=0, le=2)
     people: Literal["same", "different"]
     source: GrownFrom | None
 

@@ -69,8 +69,9 @@ def classify_records(
     given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
     if given is None:
         classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress)
-        if spec.groups.single:
-            classes = parts_by_need(joint, classes, budgets_of(parse_guarantee(spec.guarantee.canonical))[1])
+        if spec.groups.at_once:
+            knowing = budgets_of(parse_guarantee(spec.guarantee.canonical))[1]
+            classes = parts_by_need(joint, classes, knowing, spec.groups.at_once)
     else:
         if given.source is not None and given.source.sha256 == source_sha256:
             raise SpecError(

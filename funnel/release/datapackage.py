@@ -179,7 +179,9 @@ def _privacy(
     secrets = None if history is None or spec.history is None else spec.bounded_secrets
     block = PrivacyBlock(
         guarantee=report.guarantee,
-        meaning=meaning_for(parse_guarantee(report.guarantee), protocol.inputs.columns, spec.secret),
+        meaning=meaning_for(
+            parse_guarantee(report.guarantee), protocol.inputs.columns, spec.secret, spec.groups.at_once
+        ),
         level=float(figures.level),
         secret=spec.secret,
         published=spec.released,

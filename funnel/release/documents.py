@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from funnel.alphabet import Alphabet
-from funnel.class_parts import ClassParts
+from funnel.class_parts import ClassParts, Known
 from funnel.drawn import DrawnCounts
-from funnel.errors import DataError
-from funnel.joint import Joint
+from funnel.errors import DataError, SpecError
+from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
-from funnel.release.document import Count, CountRow, CountTable, Document, Symbols, built
+from funnel.release.document import Count, CountRow, CountTable, Document, Part, Symbols, built
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.word_statistics import WordStatistics
 
@@ -28,6 +30,7 @@ __all__ = [
     "drawn_pairs",
     "draws_document",
     "joint_document",
+    "parts_document",
     "read_draws",
     "read_joint",
     "words_document",
@@ -54,29 +57,84 @@ class JointDocument(Document):
         return self
 
 
-class PartsDocument(Document):
-    """The people with each value of a column in every part of a class, ``joint.json`` being about these; internal.
+class PeopleWith(Part):
+    """People by their values of some columns, and by part: a table of as many axes, most of which is empty.
 
-    Of every input ``class_of`` is the number of its class.
+    ``people`` are the numbers that are not 0 in C order, and ``steps`` how many cells each is after the one before.
+    """
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    steps: CountRow
+    people: CountRow
+
+    def table(self, shape: Sequence[int]) -> IntArray:
+        """All of the table, by what is known and by part; SpecError if it is larger than that shape."""
+        cells, found = np.cumsum(np.array(self.steps, dtype=np.int64)), np.zeros(math.prod(shape), dtype=np.int64)
+        if len(cells) != len(self.people) or (len(cells) and cells[-1] >= found.size):
+            raise SpecError(f"there are other people by {', '.join(self.columns)} than these have values")
+        found[cells] = self.people
+        return found.reshape(-1, shape[-1])
+
+
+class PartsDocument(Document):
+    """The people with values of columns in every part of a class, ``joint.json`` being about these; internal.
+
+    Of every input ``class_of`` is the number of its class. ``known`` is about every set of columns of which observers
+    may know the values; these are in ``values``, of every column in order.
     """
 
     described: ClassVar[str] = "the people of parts of classes"
     schema_: Literal["funnel/parts/1"] = Field(default="funnel/parts/1", alias="schema")
     classes: Symbols
     class_of: CountRow
-    known: tuple[tuple[str, str], ...] = Field(min_length=1)
-    people: CountTable
+    values: dict[str, tuple[str, ...]]
+    known: tuple[PeopleWith, ...] = Field(min_length=1)
 
     @cached_property
     def parts(self) -> ClassParts:
         """The same for a joint law."""
-        class_of, people = (np.array(numbers, dtype=np.int64) for numbers in (self.class_of, self.people))
-        return ClassParts(self.classes.alphabet(), class_of, people, self.known)
+        known: list[Known] = []
+        tables = []
+        for one in self.known:
+            values = [self.values.get(column, ()) for column in one.columns]
+            people = one.table([*map(len, values), len(self.class_of)])
+            there = np.asarray(people.any(axis=1))
+            symbols = [tuple(zip(one.columns, symbol, strict=True)) for symbol in product(*values)]
+            known += [symbol for symbol, occurs in zip(symbols, there, strict=True) if occurs]
+            tables.append(people[there])
+        return ClassParts(self.classes.alphabet(), np.array(self.class_of), np.concatenate(tables), tuple(known))
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         built(lambda: self.parts)
         return self
+
+
+def parts_document(parts: ClassParts) -> PartsDocument:
+    """The document of the classes of parts, and of the people in these."""
+    values: dict[str, dict[str, int]] = {}
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, one in enumerate(parts.known):
+        rows.setdefault(tuple(column for column, _ in one), []).append(row)
+        if len(one) == 1:
+            column, value = one[0]
+            values.setdefault(column, {})[value] = len(values.get(column, ()))
+    known = []
+    for columns, numbers in rows.items():
+        codes = [[values[column][value] for column, value in parts.known[row]] for row in numbers]
+        places = np.ravel_multi_index(tuple(np.array(codes).T), [len(values[column]) for column in columns])
+        people = parts.people[numbers]
+        there = np.nonzero(people)
+        cells = places[there[0]] * people.shape[1] + there[1]
+        known.append(
+            PeopleWith(
+                columns=columns, steps=tuple(np.diff(cells, prepend=0).tolist()), people=tuple(people[there].tolist())
+            )
+        )
+    texts = {column: tuple(of) for column, of in values.items()}
+    return PartsDocument(
+        classes=Symbols.of(parts.classes), class_of=tuple(parts.class_of.tolist()), values=texts, known=tuple(known)
+    )
 
 
 class DrawsDocument(Document):

@@ -7,7 +7,7 @@ import json
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.release.document import dump
-from funnel.release.documents import PartsDocument, joint_document
+from funnel.release.documents import joint_document, parts_document
 from funnel.release.files import write_new
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -28,7 +28,7 @@ def write_evidence(spec: ReleaseSpec, joint: Joint, folder: ReleaseFolder, first
     write_spec(spec, folder)
     write_new(folder.joint, joint_document(joint).to_bytes())
     if joint.parts is not None:
-        write_new(folder.parts, PartsDocument.like(joint.parts).to_bytes())
+        write_new(folder.parts, parts_document(joint.parts).to_bytes())
     if first is not None:
         write_new(folder.first_rows, joint_document(first).to_bytes())
 

@@ -298,3 +298,8 @@ class PublicReport(Document):
     unchanged: Unchanged | None = None
     alone: Count | None = None
     absent: Count | None = None
+
+    @property
+    def at_once(self) -> int:
+        """How many columns of a whole record observers may know at once, whichever they are."""
+        return 0 if self.unchanged is None else self.unchanged.at_once

@@ -20,7 +20,7 @@ from funnel.release.counted_as_usual import WholeStays
 from funnel.release.public import PublicDistributions, public_level, rounded_up
 from funnel.release.report_parts import (
     ColumnUnchanged,
-    KnownColumn,
+    KnownColumns,
     Level,
     Observer,
     SecretUnchanged,
@@ -89,6 +89,7 @@ def public_unchanged(
         observers=_observers(joint, counted, weights, guarantee, laws),
         off=None if composition is None or not reads_secret(joint) else _off(composition, protocol),
         known=() if composition is None else _known(composition, protocol, guarantee, laws),
+        at_once=0 if composition is None else composition.classes.at_once,
         whole=None if whole is None else _whole(whole, laws.share(found.share), laws),
     )
 
@@ -107,12 +108,12 @@ def _whole(found: WholeStays, share: float, laws: PublicDistributions) -> WholeU
 
 def _known(
     composition: Composition, protocol: Protocol, guarantee: Guarantee, laws: PublicDistributions
-) -> tuple[KnownColumn, ...]:
+) -> tuple[KnownColumns, ...]:
     found = []
     for one in composition.concluded(protocol, guarantee.budget):
         shown = public_level(one.level, guarantee, True)
         level: Level = "infinite" if math.isinf(shown) else shown
-        found.append(KnownColumn(column=one.column, level=level, outside=min(1.0, laws.share_above(one.outside))))
+        found.append(KnownColumns(columns=one.columns, level=level, outside=min(1.0, laws.share_above(one.outside))))
     return tuple(found)
 
 

@@ -116,10 +116,10 @@ class TableOff(Part):
     records: float
 
 
-class KnownColumn(Part):
-    """What observers of a whole record conclude at most who know this other column of the person."""
+class KnownColumns(Part):
+    """What observers of a whole record conclude at most who know these other columns of the person."""
 
-    column: str
+    columns: tuple[str, ...]
     level: Level
     outside: Probability
 
@@ -145,8 +145,9 @@ class Unchanged(Part):
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
     of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
     Where whole records are published these are about their classes; ``whole`` is about the records, None where there
-    are too many. ``known`` has every column, that with most people beyond the bound first; it is empty under noise.
-    ``off`` is there where the secret is published as well.
+    are too many. ``known`` has every column, and every pair of columns where the bound is for observers of two, those
+    with most people beyond the bound first; it is empty under noise. ``at_once`` is how many columns, whichever they
+    are, observers of that bound know. ``off`` is there where the secret is published as well.
     """
 
     share: Probability
@@ -161,5 +162,6 @@ class Unchanged(Part):
     unique_unchanged: Probability | None
     observers: tuple[Observer, ...]
     off: TableOff | None = None
-    known: tuple[KnownColumn, ...] = ()
+    known: tuple[KnownColumns, ...] = ()
+    at_once: Total = 0
     whole: WholeUnchanged | None = None

@@ -19,7 +19,6 @@ from funnel.settings.column_agreement import (
     weight_agrees,
 )
 from funnel.settings.count_protection import PROTECTIONS
-from funnel.settings.groups import SINGLE
 from funnel.wording import did_you_mean, same_name, toml_text
 
 if TYPE_CHECKING:
@@ -263,8 +262,8 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     from funnel.guarantees import parse_guarantee
     from funnel.guarantees.several import parts_of
 
-    if spec.groups.single:
-        return _why_not_single(spec)
+    if spec.groups.at_once:
+        return _why_not_at_once(spec)
     guarantee, given = spec.guarantee.canonical, spec.groups.classes is not None
     if spec.frequencies.kind.is_noisy and not given:
         return (
@@ -287,30 +286,30 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     return _why_not_whole(spec)
 
 
-def _why_not_single(spec: ReleaseSpec) -> str | None:
-    """The same of a bound for observers of any one column."""
+def _why_not_at_once(spec: ReleaseSpec) -> str | None:
+    """The same of a bound for observers of any columns, so many at once."""
     from funnel.guarantees import parse_guarantee
     from funnel.guarantees.several import parts_of
 
-    guarantee = parse_guarantee(spec.guarantee.canonical)
+    guarantee, known = parse_guarantee(spec.guarantee.canonical), f'known = "{spec.groups.known}"'
     kinds = {part.name for part in parts_of(guarantee)}
     if guarantee.is_perfect or not {"srlip"} <= kinds <= {"lip", "srlip"}:
         return (
-            f'known = "{SINGLE}" in [groups] is for srlip, with lip or without, and {guarantee} is another bound; '
+            f"{known} in [groups] is for srlip, with lip or without, and {guarantee} is another bound; "
             'write guarantee = ["lip:1.0", "srlip:2.0"]'
         )
     if spec.frequencies.kind.is_noisy:
         return (
-            f'known = "{SINGLE}" cuts classes by exact counts, which noise would not protect; write protection = '
+            f"{known} cuts classes by exact counts, which noise would not protect; write protection = "
             '"threshold" in [frequencies]'
         )
     if spec.groups.classes is not None:
         return (
-            f'known = "{SINGLE}" cuts classes by the counts of the records themselves, and the file of [groups] '
+            f"{known} cuts classes by the counts of the records themselves, and the file of [groups] "
             "classes has those of other people; take classes out, or name columns as known"
         )
     if "weights" in spec.mechanism.model_fields_set:
-        return f'known = "{SINGLE}" leaves as many records as can be, so [mechanism] weights has no effect; take it out'
+        return f"{known} leaves as many records as can be, so [mechanism] weights has no effect; take it out"
     return _why_not_whole(spec)
 
 
@@ -332,7 +331,7 @@ def _why_not_whole(spec: ReleaseSpec) -> str | None:
 
 def _classes(spec: ReleaseSpec) -> Iterator[str]:
     """A file of classes where nothing is drawn by classes, and classes that cannot be chosen."""
-    named = "classes" if spec.groups.classes is not None else "known" if spec.groups.single else None
+    named = "classes" if spec.groups.classes is not None else "known" if spec.groups.at_once else None
     if named is not None and (spec.mechanism.name not in (INVARIANT, "auto") or spec.mechanism.reads_secret):
         yield (
             f"[groups] {named} is about records that are drawn by their class, and mechanism {spec.mechanism.name} "

@@ -16,8 +16,9 @@ def _published(value: object) -> tuple[str, ...]:
     return () if value == () else read_columns(value)
 
 
-SINGLE: Final = "single"
-"""That observers may know any one of the published columns, whichever it is."""
+AtOnce = Literal["single", "pairs"]
+AT_ONCE: Final[Mapping[str, int]] = {"single": 1, "pairs": 2}
+"""Of how many published columns, whichever they are, observers may know the values at once."""
 
 
 # Empty while nobody has looked which columns "auto" means.
@@ -36,10 +37,11 @@ class GroupSettings(Section):
     classes : str or None
         A file with the questions that say which class a record is of, made from records of other people by
         ``funnel classes``; by default they are chosen by the counts of the records themselves.
-    known : tuple of str or "single"
+    known : tuple of str, "single" or "pairs"
         Published columns that observers may know of a person: a bound for such observers (``srlip``, ``attribute``)
         holds for every set of these. All records of a class have the same values there. Of "single" ``srlip`` holds for
-        those who know any one of the published columns, whichever it is: classes are then cut into parts.
+        those who know any one of the published columns, whichever it is, and of "pairs" for those who know any one or
+        any two: classes are then cut into parts.
     auto : bool
         Whether ``publish = "auto"``, which is how a spec file says it.
     """
@@ -47,18 +49,18 @@ class GroupSettings(Section):
     min_records: Annotated[StrictInt, Field(ge=2)] = 200
     exclude: Texts = ()
     classes: Line | None = None
-    known: Annotated[Literal["single"] | Texts, Field(union_mode="left_to_right")] = ()
+    known: Annotated[AtOnce | Texts, Field(union_mode="left_to_right")] = ()
     auto: StrictBool = False
 
     @property
-    def single(self) -> bool:
-        """Whether observers may know any one column."""
-        return self.known == SINGLE
+    def at_once(self) -> int:
+        """How many columns observers may know at once, whichever they are; 0 where these are named."""
+        return AT_ONCE[self.known] if isinstance(self.known, str) else 0
 
     @property
     def known_columns(self) -> tuple[str, ...]:
         """The columns that are named."""
-        return () if self.known == SINGLE else self.known
+        return () if isinstance(self.known, str) else self.known
 
 
 def read_groups(settings: Mapping[str, Any]) -> Mapping[str, Any]:

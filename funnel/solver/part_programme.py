@@ -1,9 +1,9 @@
-"""The protocol between parts of classes that leaves most records, for observers of no column and of any one column."""
+"""The protocol between parts of classes that leaves most records, for observers of no column and of any at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -76,11 +76,11 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
     Notes
     -----
     People F(k, h) of part h become records of part k; the diagonal stays. Of the people of a part come as many as go.
-    A condition says that, of those who know a value, people times how far their class is beyond a limit add up to no
-    more than 0 over all who may be seen as a record of k: a row in F. Rows are added when they are broken.
+    A condition says that, of those who know some values, people times how far their class is beyond a limit add up to
+    no more than 0 over all who may be seen as a record of k: a row in F. Rows are added when they are broken.
     """
     alone, knowing = budgets_of(guarantee)
-    known = AnyColumn.of(joint, knowing < math.inf)
+    known = AnyColumn.of(joint, knowing < math.inf).distinct
     programme = _Programme(known, alone, knowing)
     sizes = known.sizes
     moved_in = _INSIDE
@@ -98,7 +98,7 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
 
 
 def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
-    """Of observers of no column, and of one; infinite where nothing is bounded. Those of srlip may know nothing.
+    """Of observers of no column, and of some; infinite where nothing is bounded. Those of srlip may know nothing.
 
     Raises
     ------
@@ -112,6 +112,10 @@ def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
     return min(part.budget for part in parts), min(knowing, default=math.inf)
 
 
+# A side of a bound, what is known, a part, and whether a record of it agrees with that.
+_Key = tuple[int, int, int, bool]
+
+
 class _Programme:
     """The linear programme, with the rows that were broken so far."""
 
@@ -121,7 +125,8 @@ class _Programme:
         self._shares = known.people / known.sizes
         self._beyond = self._sides(budgets * (1 - _MARGIN))
         self._exactly = self._sides(budgets)
-        self._rows: dict[tuple[int, int, int, bool], int] = {}
+        self._rows: dict[_Key, int] = {}
+        self._shut: set[_Key] = set()
         self._solver = self._begun(known.sizes)
         self._prices = np.zeros(2 * size)
         self._nothing = np.zeros((size, size), dtype=bool)
@@ -157,32 +162,34 @@ class _Programme:
         solver.passModel(programme)
         return solver
 
-    def _row(self, beyond: FloatArray, key: tuple[int, int, int, bool]) -> FloatArray:
+    def _row(self, beyond: FloatArray, key: _Key) -> FloatArray:
         """The coefficients (k,) of the flows to a part."""
         side, known, part, agrees = key
         found: FloatArray = self._shares[known] * beyond[side, known]
         found[part] = beyond[side, known, part] if agrees else 0.0
         return found
 
-    def _add(self, keys: Iterable[tuple[int, int, int, bool]]) -> bool:
+    def _add(self, keys: Iterable[_Key]) -> bool:
         """Add rows that are not there; whether there were such."""
-        size, places, values = len(self._known.sizes), [], []
+        size, places, values, shut = len(self._known.sizes), [], [], len(self._shut)
         for key in keys:
-            if key in self._rows:
-                continue
             row = self._row(self._beyond, key)
             some = np.flatnonzero(row)
-            if not len(some):
+            if key in self._rows or key in self._shut or not len(some):
                 continue
-            self._rows[key] = len(self._rows)
             part = key[2]
             if row.min() >= 0:
-                # Nobody else brings the belief back, so these do not come at all.
+                # Nobody else brings the belief back, so these do not come at all: exactly, and not within a tolerance.
+                self._shut.add(key)
                 self._nothing[part, some] = True
+                none = np.zeros(len(some))
+                self._solver.changeColsBounds(len(some), (part * size + some).astype(np.int32), none, none)
+                continue
+            self._rows[key] = len(self._rows)
             places.append(part * size + some)
             values.append(row[some] / np.abs(row).max())
         if not places:
-            return False
+            return len(self._shut) > shut
         starts = np.cumsum([0, *map(len, places)])
         self._solver.addRows(
             len(places),
@@ -209,21 +216,25 @@ class _Programme:
             stays, moved = np.diagonal(self.flows).copy(), self.flows.copy()
             np.fill_diagonal(moved, 0.0)
             progress(f"{stays.sum() / known.sizes.sum():.5f} of the records unchanged at most", 0, None)
-            come = np.einsum("kh,vh,svh->svk", moved, self._shares, self._beyond)
-            largest = (self._shares * np.abs(self._beyond)).max(axis=2)[:, :, np.newaxis]
-            apart = np.where(known.people < known.sizes, come, -np.inf) / largest
-            together = (come + stays * self._beyond) / np.maximum(largest, np.abs(self._beyond))
-            alike = np.where(known.people > 0, together, -np.inf)
-            broken = [
-                (side, int(one), part, agrees)
-                for agrees, amounts in ((False, apart), (True, alike))
-                for side, part in np.ndindex(len(amounts), len(known.sizes))
-                for one in np.argsort(-amounts[side, :, part])[:_PER_PART]
-                if amounts[side, one, part] > _BROKEN
-            ]
-            if not self._add(broken):
+            if not self._add(self._broken(stays, moved)):
                 return
         raise SolverError("the search for a protocol between parts does not end; change epsilon slightly")
+
+    def _broken(self, stays: FloatArray, moved: FloatArray) -> Iterator[_Key]:
+        """The rows that flows break most, of every part and side."""
+        people = self._known.people
+        for side, beyond in enumerate(self._beyond):
+            brought = self._shares * beyond
+            come, largest = brought @ moved.T, np.abs(brought).max(axis=1)[:, np.newaxis]
+            together = (come + stays * beyond) / np.maximum(largest, np.abs(beyond))
+            for agrees, amounts in (
+                (False, np.where(people < self._known.sizes, come / largest, 0.0)),
+                (True, np.where(people > 0, together, 0.0)),
+            ):
+                for part in np.flatnonzero((amounts > _BROKEN).any(axis=0)).tolist():
+                    some = np.flatnonzero(amounts[:, part] > _BROKEN)
+                    for one in some[np.argsort(-amounts[some, part])[:_PER_PART]].tolist():
+                        yield side, one, part, agrees
 
     def _solve(self) -> None:
         for tolerance in _TOLERANCES:
@@ -239,8 +250,8 @@ class _Programme:
                 return
             if status == highspy.HighsModelStatus.kInfeasible:
                 raise InfeasibleGuarantee(
-                    "no protocol that exchanges whole records keeps the bound for observers of each single column; "
-                    "raise its budget, or publish fewer columns"
+                    "no protocol that exchanges whole records keeps the bound for all observers of columns that may be "
+                    "known; raise its budget, or publish fewer columns"
                 )
             self._solver.clearSolver()
         raise SolverError(f"the programme of parts of classes failed: {status.name}")
@@ -258,7 +269,7 @@ class _Programme:
         """What the prices of the last round prove of all protocols, whatever the tolerances of the solver are.
 
         For prices z of balance and π >= 0 of conditions with rows a no flows F leave more than z · people + Σ max(0,
-        1[stays] - z - π a) times the smaller of two parts.
+        1[stays] - z - π a) times the smaller of two parts; or times 0 where a row without a negative number is above 0.
         """
         sizes = self._known.sizes
         size = len(sizes)
@@ -268,7 +279,12 @@ class _Programme:
             if price:
                 scale = np.abs(self._row(self._beyond, key)).max()
                 gains[key[2]] -= price / scale * self._row(self._exactly, key)
-        proven = sizes @ (of_sources + of_targets) + (np.maximum(0.0, gains) * np.minimum.outer(sizes, sizes)).sum()
+        most = np.minimum.outer(sizes, sizes)
+        for key in self._shut:
+            row = self._row(self._exactly, key)
+            if row.min() >= 0:
+                most[key[2], row > 0] = 0
+        proven = sizes @ (of_sources + of_targets) + (np.maximum(0.0, gains) * most).sum()
         return float(proven / sizes.sum())
 
 

@@ -122,7 +122,7 @@ def is_wide(spec: ReleaseSpec, counted: Joint, codings: Codings) -> bool:
     """Whether records are counted and drawn by their class: too many combinations of values to be outputs each."""
     if not _draws_classes(spec):
         return False
-    if codings.by_class or spec.groups.classes is not None or spec.groups.single:
+    if codings.by_class or spec.groups.classes is not None or spec.groups.at_once:
         return True
     # Where nothing is asked for, what is usual is done where that is possible.
     if spec.mechanism.name == "auto" and spec.not_by_class is not None:

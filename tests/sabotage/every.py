@@ -15,7 +15,7 @@ CLASSES = {
     "protection of frequencies": PROTECTING,
     "protocols": PLANNING,
     "drawing": DRAWING,
-    "observers of any one column": ANY_COLUMNS,
+    "observers of any columns": ANY_COLUMNS,
     "versions and units": FOLLOWING,
     "documents and publication": PUBLISHING,
 }

@@ -110,6 +110,7 @@ KNOWN_SPEC = WITH_SECRET_SPEC.replace("[output]", '[groups]\nknown = ["age"]\n\n
 ANY_COLUMN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nknown = "single"\n\n[output]', 1).replace(
     '"lip:1.0"', '["lip:1.0", "srlip:2.0"]'
 )
+ANY_TWO_SPEC = ANY_COLUMN_SPEC.replace('"single"', '"pairs"').replace('"srlip:2.0"', '"srlip:3.0"')
 GIVEN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nclasses = "classes.json"\nmin_records = 100\n\n[output]', 1)
 LEVELLED_SPEC = QUICK.replace("minimum_count = 100", 'hierarchy = "levels.csv"\nlevel = "kind"')
 WEIGHTED_SPEC = QUICK.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
@@ -346,6 +347,7 @@ WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
 KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=True)
 ANY_COLUMN = Scene("whole records for observers of any one column", ANY_COLUMN_SPEC, fresh=True)
+ANY_TWO = Scene("whole records for observers of any two columns", ANY_TWO_SPEC, fresh=True)
 GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
@@ -369,6 +371,7 @@ RIGHT_YEAR = Scene(
 )
 HONEST = (
     ANY_COLUMN,
+    ANY_TWO,
     FRESH,
     DROPPING,
     PLAIN,

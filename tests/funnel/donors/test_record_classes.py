@@ -358,14 +358,14 @@ def test_observers_of_one_column_conclude_no_more_than_is_said_whoever_the_donor
     said = PublishedByClass(PlainClasses.parse(classes_document(classes).to_bytes()), counts, {}, moves).observed(
         budget
     )
-    assert {one.column for one in found} == {*said}
+    assert {one.columns for one in found} == {*said}
     for one in found:
-        assert (one.level, one.outside) == pytest.approx(said[one.column], abs=1e-6)
+        assert (one.level, one.outside) == pytest.approx(said[one.columns], abs=1e-6)
     shares = [one.outside for one in found]
     assert shares == sorted(shares, reverse=True)
     for column, (level, outside) in true_levels(joint, classes, read, protocol, by_line, budget).items():
-        assert level <= said[column][0] + 1e-6
-        assert outside <= said[column][1] + 1e-6
+        assert level <= said[column,][0] + 1e-6
+        assert outside <= said[column,][1] + 1e-6
 
 
 @settings(max_examples=50, deadline=None)
@@ -416,6 +416,7 @@ def test_records_that_are_gone_are_those_that_the_protocol_lets_go() -> None:
         "names": names,
         "known": [],
         "known_values": [],
+        "at_once": 0,
         "scales": [{"secret": ["s"], "terms": terms}],
         "questions": [
             {"scale": 0, "at_least": 1, "then": 1, "otherwise": "1"},

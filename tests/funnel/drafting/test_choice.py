@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from benchmarks.unprepared_tables import codes, missing, panel, survey, visits
 from funnel.audit.check import State, overall
 from funnel.cli import main
+from funnel.donors import column_sets
 from funnel.drafting.asking import ask
 from funnel.drafting.choice import Answers
 from funnel.drafting.command import GivenSource, draft_file
@@ -276,9 +277,9 @@ class TestGuarantees:
 
     def test_all_columns_are_whole_records(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", None)
-        # More than eight columns: for observers of any one of them, with the least budget under which most stay.
+        # More than eight columns: for observers of any two of them, with the least budget under which most stay.
         assert (spec.guarantee.parts, spec.mechanism.name) == (("lip:1.0", "srlip:3.0"), "invariant")
-        assert spec.groups.single
+        assert spec.groups.known == "pairs"
         assert (spec.frequencies.protection, spec.groups.min_records) == ("threshold", 50)
         # Named one by one, so that a column that comes later is not published unasked.
         assert not spec.groups.auto
@@ -286,8 +287,17 @@ class TestGuarantees:
         assert "fnlwgt" not in spec.publish
         assert {"age", "capital-gain", "hours-per-week"} <= set(spec.recode)
         assert spec.not_by_class is None
-        assert "none of its 14 columns (lip), and for those who know any one, whichever it is" in text_of(tmp_path)
-        assert "Not for observers of two columns" in text_of(tmp_path)
+        draft = text_of(tmp_path)
+        assert "none of its 14 columns (lip), and for those who know any one or any two, whichever these are" in draft
+        assert "Not for observers of three columns" in draft
+
+    def test_where_pairs_have_too_many_values_the_bound_is_for_observers_of_one_column(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(column_sets, "_MOST", 1_000)
+        spec = written(tmp_path, ADULT, "income", None)
+        assert (spec.groups.known, spec.guarantee.parts) == ("single", ("lip:1.0", "srlip:3.0"))
+        assert "for those who know any one, whichever it is (srlip): 92% of the records stay" in text_of(tmp_path)
 
     def test_of_up_to_eight_columns_some_may_be_known_together(self, tmp_path: Path) -> None:
         published = "age,workclass,education,occupation,relationship,race,sex,native-country"
