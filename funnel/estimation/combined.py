@@ -66,8 +66,9 @@ class CombinedFit:
 
     With noisy shares z of covariance V, outputs f of records of shares p have the mean ``Q p``, and given these records
     the covariance ``S = Σ_x p_x (diag(Q_x) - Q_x Q_xᵀ) / n``, and that of departures. The estimate is
-    ``z + K (f - Q z)`` with ``K = V Qᵀ (Q V Qᵀ + S)⁻¹``: unbiased for every K, and with this one the best that is linear
-    in both (generalised least squares). Sums of shares are estimated by the sums, so that margins are those of the crossed table.
+    ``z + K (f - Q z)`` with ``K = V Qᵀ (Q V Qᵀ + S)⁻¹``: unbiased for every K, and with this one the best that is
+    linear in both (generalised least squares). Sums of shares are estimated by the sums, so that margins are those of
+    the crossed table.
     """
 
     def __init__(self, values: RareValues, beside: NoisyShares) -> None:

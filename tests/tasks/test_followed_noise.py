@@ -92,7 +92,10 @@ class Panel:
         patch.setattr(secret, "secrets", SAME_SECRET)
         found = []
         for number, table in enumerate(self.tables[:waves]):
-            noise = () if like is None else (like[number].noisy, like[number].changes, like[number].means)
+            noise = ()
+            if like is not None:
+                one = like[number]
+                noise = (one.noisy, one.changes, one.means, one.departures)
             found.append(released(folder, PANEL.replace('"grr"', f'"{mechanism}"'), table, patch, *noise))
         return found
 
