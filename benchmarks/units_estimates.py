@@ -206,9 +206,11 @@ def figures_of(case: Case, releases: list[Drawn]) -> dict[str, Any]:
 
 def _figures(cells: list[tuple[float, float, bool]]) -> dict[str, float]:
     off, half, held = (np.array(column, dtype=float) for column in zip(*cells, strict=True))
+    # A share that a release cannot tell has an interval, and no estimate.
+    told = off[~np.isnan(off)]
     return {
-        "off": float(off.mean()),
-        "error_of_off": float(off.std(ddof=1) / np.sqrt(len(off))),
+        "off": float(told.mean()),
+        "error_of_off": float(told.std(ddof=1) / np.sqrt(len(told))),
         "half": float(np.median(half)),
         "held": float(held.mean()),
     }

@@ -217,7 +217,7 @@ def test_counts_in_the_register_are_the_published_ones(panel: Path) -> None:
         folder = ReleaseFolder(panel / "releases" / "panel" / version)
         public = PublicFrequencies.parse(folder.frequencies.read_bytes())
         assert entry.counts == public.counts
-        assert entry.noise == public.epsilon_counts == (2.0 if version == "1.0.0" else 1.5)
+        assert entry.noise == public.epsilon_counts == (2.0 if version == "1.0.0" else 1.0)
         people = pq.read_metadata(register.root / entry.folder / "people.parquet").num_rows
         assert people == Record.read(folder.record).rows
     # Both computations take them for the law, and no history leaves the bound.
