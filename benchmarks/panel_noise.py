@@ -22,9 +22,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from funnel.estimation.departed_shares import DepartedShares
+from funnel.frequencies.departures import noisy_departures
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.means import noisy_means, variances_of_noise
 from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.frequencies.public_counts import part_for, protect
 from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
@@ -32,6 +35,7 @@ from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.corrected import PARTS, corrected, means
+from funnel.history.departures import declared_length, departures_of_people
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
@@ -47,6 +51,7 @@ from funnel.planning import choose, plan
 from funnel.protocol import INVARIANT, WORD_BITS, Protocol
 from funnel.register.truth import Reader, reader
 from funnel.settings.protection_settings import FrequencySettings
+from funnel.solver.optimum import optimal
 from tests.waves import WAVES, wave
 
 
@@ -61,12 +66,16 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """A wave as readers have it, beside the true counts: its protocol, counts (b,), and the variance of their noise."""
+    """A wave as readers have it, beside the true counts: its protocol, counts (b,), and what noise is in these.
+
+    ``noise`` has the variance of counts that were put right, ``departed`` what is known of departures of others.
+    """
 
     counted: Joint
     protocol: Protocol
     counts: IntArray
     noise: FloatArray | None
+    departed: DepartedShares | None = None
 
 
 CASES = (
@@ -74,6 +83,8 @@ CASES = (
     ("married", ("age", "outwork"), "lip:0.5"),
 )
 RESULTS = Path(__file__).parent / "results"
+# Seconds of work.
+_QUICK = 0.2
 
 
 @dataclass(frozen=True)
@@ -112,10 +123,12 @@ def follow_panel(
     stays: bool = False,
     panel: Callable[[int], pa.Table] = wave,
     seen: Callable[[int, Published], None] | None = None,
+    quick: bool = False,
 ) -> list[Wave]:
     """Decide and draw all waves; robust: under every set of tables that noise leaves open; stays: true values.
 
-    ``panel`` has the people of a wave, and ``seen`` is told what is published of each.
+    ``panel`` has the people of a wave, and ``seen`` is told what is published of each; quick: aiming at an optimum that
+    is not searched for long, and not at the best of all mechanisms.
     """
     bound = require_posterior(parse_guarantee(guarantee))
     settings = FrequencySettings(protection="noise", epsilon=epsilon)
@@ -131,7 +144,7 @@ def follow_panel(
         table = panel(year)
         ids = table["id"].to_numpy()
         counted, cells = _counted(table, secret, publish)
-        protected = protect(counted, settings, tables=(1 + stays) * (number > 0))
+        protected = protect(counted, settings, tables=2 * (number > 0))
         public = protected.joint
         here = np.full(most, -1, dtype=np.int64)
         here[ids] = cells
@@ -157,7 +170,10 @@ def follow_panel(
             if limits is not None:
                 limit = moves_limit(noisy.counts, noisy.scale, settings.beta)
                 limits |= {v: moves.limits(limit) for v, moves in enumerate(noisy.since)}
-        target = fit(INVARIANT, public, bound) if stays else _most_useful(public, bound)
+        if quick:
+            target = optimal(public, bound, time_limit=_QUICK).protocol
+        else:
+            target = fit(INVARIANT, public, bound) if stays else _most_useful(public, bound)
         who = attending(past, expected, known, float(public.n))
         expecting = expected_people(past, who, public, laws, limits)
         predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True, reserve=reserve)
@@ -174,7 +190,8 @@ def follow_panel(
         outputs = _drawn(drawn.step, people.nodes[ids], xs, rng)
         if seen is not None:
             counts = np.bincount(outputs, minlength=len(target.outputs))
-            seen(year, Published(counted, predicted.channel, counts, noise))
+            departed = None if stays or not number else _departed(drawn.step, public, settings)
+            seen(year, Published(counted, predicted.channel, counts, noise, departed))
         nodes, said, mass, others = answered(
             who,
             distributions_before(past, who.nodes, public, laws).values.sum(axis=1),
@@ -276,6 +293,14 @@ def _counted(table: object, secret: str, publish: tuple[str, ...]) -> tuple[Join
 
 def _changes(before: IntArray, after: IntArray) -> Changes:
     return Changes.counted(before[before >= 0], after[before >= 0])
+
+
+def _departed(step: Step, public: Joint, settings: FrequencySettings) -> DepartedShares:
+    epsilon = part_for(settings, NOTHING)
+    length = declared_length(step.channel, public.p_input, public.n, 1, epsilon)
+    noisy = noisy_departures(departures_of_people(step, length), length, epsilon)
+    records = float(step.observed.records.sum()) * PARTS
+    return DepartedShares.of_counts(noisy.counts.astype(float), discrete_laplace_variance(noisy.scale), records)
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) -> IntArray:

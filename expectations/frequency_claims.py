@@ -112,10 +112,14 @@ def _moves(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:
     yield claim("changes", alone, "are told of people who are others in every version")
     several = "unit" in said.settings and said.people == "same"
     yield claim("rows", (public.rows is not None) == several, "are told where people have one each, or the other way")
-    whole = public.changes is not None and is_invariant({"mechanism": said.mechanism})
+    is_counted = is_invariant({"mechanism": said.mechanism})
+    whole = public.changes is not None and is_counted
     yield claim(
         "means", (public.means is not None) == whole, "are told where no answers are put right, or the other way"
     )
+    predicted = not is_counted and (public.changes is not None or public.rows is not None)
+    wrong = "are told where nobody is predicted, or the other way"
+    yield claim("departures", (public.departures is not None) == predicted, wrong)
 
 
 def _combinations(public: PublicFrequencies, said: SpecText) -> Iterator[Claim]:

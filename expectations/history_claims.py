@@ -16,7 +16,7 @@ from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE, table_of
 from funnel.pipeline.expectations.keyed_answers import misplaced_rows, snapshot_cells, wrong_answers
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import entry_complaints, is_level, stated_complaints
-from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
+from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.register_files import Entry
 from funnel.recount.register_moves import changed_counts
@@ -68,8 +68,9 @@ def _entry(finished: FinishedFolder) -> Iterator[Claim]:
     published = (None, None) if public is None else (public.changes, public.rows)
     told_of_moves = (entry.moves, entry.row_moves) == published
     yield claim("changes and rows", told_of_moves, "are not those that are published")
-    told_of_means = entry.means == (None if public is None else public.means)
-    yield claim("means", told_of_means, "are not those that are published")
+    for name in ("means", "departures"):
+        told = getattr(entry, name) == (None if public is None else getattr(public, name))
+        yield claim(name, told, "are not those that are published")
     asked = (said.observers, said.secrets, said.robust)
     yield _none("entry", tuple(entry_complaints(finished.histories.entries, said.promise, public, *asked)))
     if finished.key is not None:
@@ -78,16 +79,18 @@ def _entry(finished: FinishedFolder) -> Iterator[Claim]:
 
 def _noise(finished: FinishedFolder) -> Claim:
     """That tables beside the counts are those of the register's people, with noise as it is said to be drawn."""
-    told = [one for one in (finished.entry.moves, finished.entry.row_moves, finished.entry.means) if one is not None]
+    entry = finished.entry
+    tables = (entry.moves, entry.row_moves, entry.means, entry.departures)
+    told = [one for one in tables if one is not None]
     if len(told) != len(finished.histories.versions[-1].noise):
         return Claim("noise", "cannot be told: tables are not about the versions of the register")
-    for one, (scale, tables) in zip(told, finished.histories.versions[-1].noise, strict=True):
-        if isinstance(one, NoisyMeans):
+    for one, (scale, noise) in zip(told, finished.histories.versions[-1].noise, strict=True):
+        if isinstance(one, NoisyMeans | NoisyDepartures):
             # The register has them up to a rounding, so their noise is not derived: it is judged how likely it is.
-            found = plausible_tables(tables, scale)
+            found = plausible_tables(noise, scale)
             if found.p_value < SIGNIFICANCE:
                 return Claim("noise", f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}")
-        elif wrong := _not_derived(finished, one, scale, [count for table in tables.values() for count in table]):
+        elif wrong := _not_derived(finished, one, scale, [count for table in noise.values() for count in table]):
             return Claim("noise", wrong)
     return Claim("noise")
 

@@ -14,6 +14,7 @@ from funnel.errors import ReleaseRefused
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history.corrected import corrected, means
+from funnel.history.departures import declared_length, departures_of_people, departures_of_units
 from funnel.history.distributions import distributions_before
 from funnel.history.drift import Drift
 from funnel.history.expected import Attending, Expected, answered
@@ -21,12 +22,13 @@ from funnel.history.fitting import Fitted, fitted
 from funnel.history.step import HISTORY_COLUMN, Step, drawing_protocol
 from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import Waves
+from funnel.joint import IntArray
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
 from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
 from funnel.pipeline.tasks.estimate import count_snapshot
 from funnel.pipeline.tasks.found_history import found_history
-from funnel.pipeline.tasks.protect import protect_means
+from funnel.pipeline.tasks.protect import protect_departures, protect_means
 from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
@@ -198,7 +200,18 @@ def _decided_for_units(run: Run, protected: Protected, terms: VersionTerms, unit
     expected = expected_units(register, frequencies, spec.bounded_secrets, spec.is_robust_over_versions)
     waves = follow_units(register, units, terms, key, spec.bounded_secrets, expected)
     people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
-    return _Decided(waves.step, people, drift, waves.fitted, (units, waves))
+    told = None
+    if expected is not None:
+        predicted = expected.waves
+
+        def exact(epsilon: float) -> tuple[IntArray, int]:
+            law = frequencies.joint.p_input
+            length = declared_length(waves.step.channel, law, sum(predicted), len(predicted), epsilon)
+            inputs = units.cells % len(law)
+            return departures_of_units(waves.step, units.rows.units, waves.before, inputs, length), length
+
+        told = protect_departures(run, protected, exact)
+    return _Decided(waves.step, people, drift, waves.fitted, (units, waves), protected=told)
 
 
 def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, people: People) -> _Decided:
@@ -214,7 +227,15 @@ def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, peo
     real = people.observed.known_by(frequencies.joint, expected_now.changes)
     expected = fitted(terms.decide(register.past, expected_now), real, terms.utility)
     put_right = None
-    if terms.aim.is_invariant and register.entries:
+    if register.entries and not terms.aim.is_invariant:
+
+        def exact(epsilon: float) -> tuple[IntArray, int]:
+            law = frequencies.joint
+            length = declared_length(expected.step.channel, law.p_input, law.n, 1, epsilon)
+            return departures_of_people(expected.step, length), length
+
+        put_right = protect_departures(run, protected, exact)
+    elif register.entries:
         put_right = protect_means(run, protected, means(expected.step))
         told = put_right.frequencies.means
         if told is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from funnel.disclosure import Disclosure
@@ -18,7 +19,13 @@ from funnel.release.decision import Draw, TakeOver
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.protected import Protected, require_records
-from funnel.release.protected_tables import changes_of, public_changes, public_counts, public_means
+from funnel.release.protected_tables import (
+    changes_of,
+    public_changes,
+    public_counts,
+    public_departures,
+    public_means,
+)
 from funnel.spec import ReleaseSpec
 
 
@@ -90,6 +97,20 @@ def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
     """
     tell("protecting means")
     return public_means(run.protecting, protected, exact)
+
+
+def protect_departures(run: Run, protected: Protected, exact: Callable[[float], tuple[IntArray, int]]) -> Protected:
+    """Make public by how much published values are more common than the effective channel leads to expect.
+
+    ``exact`` is as of `public_departures`.
+
+    Raises
+    ------
+    SpecError, LedgerError
+        As `protect`.
+    """
+    tell("protecting departures")
+    return public_departures(run.protecting, protected, exact)
 
 
 FOUND = "disclosure.json"

@@ -11,6 +11,7 @@ import numpy as np
 from funnel.errors import DataError, SpecError
 from funnel.estimation.combined import NoisyShares
 from funnel.estimation.counted import output_counts_by
+from funnel.estimation.departed_shares import DepartedShares
 from funnel.estimation.estimating import estimate
 from funnel.estimation.fit import Method
 from funnel.estimation.means import QUARTILES, estimate_numbers, plain_numbers
@@ -19,7 +20,9 @@ from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.regression import LinearSource
 from funnel.estimation.share_estimate import Estimate
-from funnel.joint import FloatArray
+from funnel.frequencies.noise import discrete_laplace_variance
+from funnel.history.corrected import PARTS
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 from funnel.release.counted_as_usual import counted_as_usual, input_of_counts
 from funnel.release.documents import ProtocolDocument
@@ -81,6 +84,7 @@ def estimate_release(
         sampling=sampling,
         confidence=confidence,
         rounded=rounded,
+        departed=departed_shares(folder, protocol, counts),
     )
     found = taking(beside=beside)
     if not _untold(found):
@@ -121,7 +125,8 @@ def linear_source(folder: ReleaseFolder, sampling: bool) -> LinearSource:
         return LinearSource.of_plain(counted_as_usual(folder)[0], sampling)
     counts = output_counts_by(folder.data, protocol)[()]
     beside = noisy_shares(folder, protocol, int(counts.sum()))
-    return LinearSource.of_outputs(counts, protocol, sampling, beside, rounded=rounded)
+    departed = departed_shares(folder, protocol, counts)
+    return LinearSource.of_outputs(counts, protocol, sampling, beside, rounded=rounded, departed=departed)
 
 
 def published_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
@@ -190,6 +195,7 @@ def estimate_numbers_of(
         confidence=confidence,
         rounded=rounded,
         beside=noisy_shares(folder, protocol, int(counts.sum())) if method is None else None,
+        departed=departed_shares(folder, protocol, counts),
     )
     found = taking()
     if not np.isnan(found.mean_errors).any():
@@ -237,6 +243,20 @@ def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyS
         return None
     counts = np.bincount(of, public.noisy.ravel(), inputs).astype(np.float64)
     return NoisyShares.of_counts(counts, np.bincount(of, minlength=inputs), public.noise.scale, rows)
+
+
+def departed_shares(folder: ReleaseFolder, protocol: Protocol, counts: IntArray) -> DepartedShares | None:
+    """By how much published values are more common than the protocol gives them, as it is published; None if it is not.
+
+    ``counts`` (b,) are of the records of the release.
+    """
+    if protocol.is_invariant or not folder.frequencies.exists():
+        return None
+    told = FrequenciesDocument.read(folder.frequencies).frequencies.departures
+    if told is None:
+        return None
+    records, variance = float(counts.sum()) * PARTS, discrete_laplace_variance(told.scale)
+    return DepartedShares.of_counts(told.counts.astype(np.float64), variance, records)
 
 
 def published_limits(folder: ReleaseFolder, protocol: Protocol, rows: int) -> FloatArray:

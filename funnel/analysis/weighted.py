@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.analysis.estimated import RARE, noisy_shares, published_limits, published_protocol
+from funnel.analysis.estimated import RARE, departed_shares, noisy_shares, published_limits, published_protocol
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
@@ -64,6 +64,7 @@ def estimate_release_weighted(
         confidence=confidence,
         rounded=rounded,
         beside=noisy_shares(folder, protocol, int(counts.sum())),
+        departed=departed_shares(folder, protocol, counts),
         noise=count_noise(folder, protocol) if protocol.is_invariant else None,
     )
     plain = found()

@@ -107,10 +107,6 @@ def table_of(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], 
 
 _ALONE = {"history": "No person is in two versions, so each version has its bound alone: you vouch for that."}
 _OF_ROWS = {"history": "Needed for several rows of a person; one bound holds for all rows, and all versions."}
-_PREDICTED = (
-    "under noise the rows of a person are predicted from noisy tables, which do not tell the columns that change from "
-    "row to row from those that stay: where some stay, estimated shares can be off by some points more than they say"
-)
 
 
 @dataclass(frozen=True)
@@ -175,7 +171,7 @@ def people_of(
             **_OF_ROWS,
         }
         notes = () if named else (f"{several}: rows of one person are kept under one bound (unit)",)
-        return People((), rows.columns, "same", why=why, notes=(*notes, _PREDICTED))
+        return People((), rows.columns, "same", why=why, notes=notes)
     changes = f"{listed(secret)} changes between the rows of {rows.varying:,} of {rows.people:,} people by {who}"
     if rows.wave is not None and (named or people == "same"):
         column = rows.wave[0]

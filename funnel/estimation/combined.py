@@ -65,9 +65,10 @@ class CombinedFit:
     """Estimates from counts of outputs of a channel and from noisy shares of its inputs.
 
     With noisy shares z of covariance V, outputs f of records of shares p have the mean ``Q p``, and given these records
-    the covariance ``S = Σ_x p_x (diag(Q_x) - Q_x Q_xᵀ) / n``. The estimate is ``z + K (f - Q z)`` with
-    ``K = V Qᵀ (Q V Qᵀ + S)⁻¹``: unbiased for every K, and with this one the best that is linear in both (generalised
-    least squares). Sums of shares are estimated by the sums, so that margins are those of the crossed table.
+    the covariance ``S = Σ_x p_x (diag(Q_x) - Q_x Q_xᵀ) / n``, and that of departures. The estimate is
+    ``z + K (f - Q z)`` with ``K = V Qᵀ (Q V Qᵀ + S)⁻¹``: unbiased for every K, and with this one the best that is
+    linear in both (generalised least squares). Sums of shares are estimated by the sums, so that margins are those of
+    the crossed table.
     """
 
     def __init__(self, values: RareValues, beside: NoisyShares) -> None:
@@ -75,7 +76,7 @@ class CombinedFit:
             raise SpecError("beside noisy counts nothing else is known of rare values; leave at_most out")
         if beside.shares.shape != (values.channel.shape[1],):
             raise SpecError(f"noisy shares are of {values.channel.shape[1]:,} values, those of the protocol")
-        self._channel, self._rounded, self._beside = values.channel, values.rounded, beside
+        self._values, self._channel, self._beside = values, values.channel, beside
 
     def aimed(self, counts: IntArray, aims: FloatArray, sampling: bool) -> Aimed:
         """Linear functions of the shares of all values, told by ``aims (k, a)``; all of them are told."""
@@ -88,7 +89,7 @@ class CombinedFit:
         rare = np.zeros((len(aims), 0))
         told = np.ones(len(aims), dtype=np.bool_)
         return Aimed(
-            aims @ made.shares, aims @ made.unbiased, covariance, rare, rare[0], told, of_answers, self._rounded
+            aims @ made.shares, aims @ made.unbiased, covariance, rare, rare[0], told, of_answers, self._values.rounded
         )
 
     def reach(self, counts: IntArray, aims: FloatArray, variances: FloatArray, confidence: float) -> FloatArray:
@@ -105,18 +106,23 @@ class CombinedFit:
 
     def _solved(self, counts: IntArray) -> _Solved:
         channel, noisy, n = self._channel, self._beside, int(counts.sum())
-        seen = counts / n
+        seen = self._values.shares_of(counts)
         spread = (channel * noisy.variances) @ channel.T
         shares = nearest_distribution(noisy.shares, noisy.variances)
         for _ in range(_ROUNDS):
-            answers = _variance_of_answers(channel, shares, n)
+            answers = self._variance_of_answers(shares, n)
             inverse = np.linalg.pinv(spread + answers, rcond=_NOTHING, hermitian=True)
             gain = (noisy.variances[:, np.newaxis] * channel.T) @ inverse
             unbiased = noisy.shares + gain @ (seen - channel @ noisy.shares)
             kept = np.eye(len(shares)) - gain @ channel
             own = (kept**2) @ noisy.variances + ((gain @ answers) * gain).sum(axis=1)
             shares = nearest_distribution(unbiased, np.maximum(own, 0.0))
-        return _Solved(shares, unbiased, kept, gain, _variance_of_answers(channel, shares, n))
+        return _Solved(shares, unbiased, kept, gain, self._variance_of_answers(shares, n))
+
+    def _variance_of_answers(self, shares: FloatArray, n: int) -> FloatArray:
+        """The covariance (b, b) of shares of outputs, given the records, and of what is not known of departures."""
+        drawn = (np.diag(self._channel @ shares) - (self._channel * shares) @ self._channel.T) / n
+        return np.asarray(drawn + self._values.departed_covariance(np.eye(len(drawn))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +141,6 @@ def fit_of(values: RareValues, method: str, beside: NoisyShares | None) -> Fit |
     if beside is not None:
         return CombinedFit(values, beside)
     return Fit(values, np.arange(values.channel.shape[1]), values.channel.shape[1], method)
-
-
-def _variance_of_answers(channel: FloatArray, shares: FloatArray, n: int) -> FloatArray:
-    """The covariance (b, b) of shares of outputs, given the records."""
-    return np.asarray((np.diag(channel @ shares) - (channel * shares) @ channel.T) / n)
 
 
 def nearest_distribution(values: FloatArray, variances: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import SolverError, SpecError
 from funnel.estimation.combined import CombinedFit, NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.departed_shares import DepartedShares
 from funnel.estimation.fit import Fit, Method, method_for, normal_quantile, require_confidence, require_few
 from funnel.estimation.linear import rounding_off, variances
 from funnel.estimation.plain_counts import PlainCounts, to_whole_records
@@ -42,6 +43,7 @@ def estimate(
     at_most: AtMost | None = None,
     rounded: float = 0.0,
     beside: NoisyShares | None = None,
+    departed: DepartedShares | None = None,
 ) -> Estimate:
     """Estimate how common true values are, from what was drawn for them.
 
@@ -84,6 +86,8 @@ def estimate(
     beside : NoisyShares, optional
         Noisy shares of the protocol's values among these records, as a release with noise publishes them. Records and
         noisy shares are then combined, and every share is told.
+    departed : DepartedShares, optional
+        By how much outputs are more common than the protocol gives them, as a release about people with histories says.
 
     Returns
     -------
@@ -130,7 +134,9 @@ def estimate(
     _require_table(protocol)
     if beside is not None and (given or bootstrap is not None):
         raise SpecError("noisy shares are of all these records, with computed errors; leave them out, or groups")
-    rare = RareValues.of(protocol, at_most, rounded)
+    if departed is not None and (given or bootstrap is not None):
+        raise SpecError("departures are of all these records, with computed errors; leave out groups and the bootstrap")
+    rare = RareValues.of(protocol, at_most, rounded, departed)
     grouped = GroupedCells.of(released, protocol, columns, given, inner)
     cells, cell_of = grouped.cells, grouped.cell_of
     part_of_cell = parts_of(cells, [inner.index(column) for column in parts])
@@ -245,7 +251,9 @@ def _part(
         members[row, list(group)] = 1.0
     at, middle = members @ fit.in_cells(shares), members @ raw
     if bootstrap is None:
-        errors = rare.left * np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
+        weights = members @ linear.weights
+        drawn = variances(weights, fit.channel, shares, n, sampling)
+        errors = rare.left * np.sqrt(drawn + rare.departed_variances(weights))
         half = normal_quantile(confidence) * errors
         lower, upper = middle - half, middle + half
     else:
@@ -267,13 +275,13 @@ def _part(
     low[fit.is_rare], up[fit.is_rare] = 0.0, np.minimum(1.0, 2 * fit.fixed[fit.is_rare])
     if (unknown := untold & ~fit.is_rare).any():
         whole, most = rare.whole(shares)
-        low[unknown], up[unknown] = intervals_left(rare.channel, counts, whole, fit.aims[unknown], confidence, most)
+        low[unknown], up[unknown] = intervals_left(rare, counts, whole, fit.aims[unknown], confidence, most)
     nothing = np.where(untold, np.nan, 0.0)
     return _Part(at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
 
 
 def intervals_left(
-    channel: FloatArray,
+    rare: RareValues,
     counts: IntArray,
     fitted: FloatArray,
     members: FloatArray,
@@ -284,11 +292,13 @@ def intervals_left(
 
     The limits of outputs are exact ones for a binomial (Clopper and Pearson 1934), all of them together with the given
     confidence (Bonferroni); answers of records whose true values stand fast vary less than that. So every range holds
-    the truth with at least this confidence, all ranges at once.
+    the truth with at least this confidence, all ranges at once. Where outputs depart from the channel half of what may
+    go wrong is for the noise in what is known of that.
 
     Parameters
     ----------
-    channel : ndarray, shape (b, a)
+    rare : RareValues
+        With the channel (b, a).
     counts : ndarray of int, shape (b,)
     fitted : ndarray, shape (a,)
         A law whose outputs are within the limits, whatever the counts are.
@@ -309,10 +319,15 @@ def intervals_left(
     from scipy.optimize import linprog
     from scipy.stats import beta
 
+    channel, departed = rare.channel, rare.departed
     n, b = int(counts.sum()), len(counts)
-    tail = (1 - confidence) / (2 * b)
+    tail = (1 - confidence) / (2 * b) / (1 if departed is None else 2)
     low = np.where(counts > 0, beta.ppf(tail, counts, n - counts + 1), 0.0)
     high = np.where(counts < n, beta.ppf(1 - tail, counts + 1, n - counts), 1.0)
+    if departed is not None:
+        room = normal_quantile(1 - 2 * tail) * np.sqrt(np.diag(departed.covariance))
+        low = np.clip(low - departed.shares - room, 0.0, 1.0)
+        high = np.clip(high - departed.shares + room, 0.0, 1.0)
     outputs = channel @ fitted
     low, high = np.minimum(low, outputs), np.maximum(high, outputs)
     solve: Any = linprog

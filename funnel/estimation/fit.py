@@ -50,7 +50,7 @@ class Fit:
         """Shares of the others among each other, unbiased shares of cells (cells,), and how the others' are made."""
         at = self._fitted(counts, start)
         linear = self._linear(at.outputs, at.reference)
-        return at.shares, self._with_rare(linear.weights @ (counts / counts.sum())), linear
+        return at.shares, self._with_rare(linear.weights @ self.rare.shares_of(counts)), linear
 
     def aimed(self, counts: IntArray, aims: FloatArray, sampling: bool) -> Aimed:
         """Linear functions of the shares of all values, told by ``aims (k, a)``."""
@@ -64,8 +64,9 @@ class Fit:
         fixed, left = of_rare @ self.rare.taken, self.rare.left
         return Aimed(
             left * (aims[:, self.rare.others] @ at.shares) + fixed,
-            left * (weights @ (counts / n)) + fixed,
-            left**2 * covariance(weights, self.channel, at.shares, n, sampling),
+            left * (weights @ self.rare.shares_of(counts)) + fixed,
+            left**2
+            * (covariance(weights, self.channel, at.shares, n, sampling) + self.rare.departed_covariance(weights)),
             self.rare.slopes(weights, of_rare),
             self.rare.taken,
             told,
@@ -74,14 +75,16 @@ class Fit:
         )
 
     def _fitted(self, counts: IntArray, start: FloatArray | None) -> _Fitted:
-        n, a = int(counts.sum()), self.channel.shape[1]
+        n, a, seen = int(counts.sum()), self.channel.shape[1], self.rare.shares_of(counts)
         if self._method == "inverse":
             # The same weights whatever was drawn, so that nothing is biased.
             alike = np.full(a, 1 / a)
             outputs = self.channel @ alike
             weights, _ = aimed_weights(self.channel[outputs > 0], outputs[outputs > 0], alike, np.eye(a))
-            return _Fitted(on_simplex(weights @ (counts[outputs > 0] / n)), outputs, alike)
-        found = likeliest_shares(self.channel, counts / n, _GAP / n, start)
+            return _Fitted(on_simplex(weights @ seen[outputs > 0]), outputs, alike)
+        # Fewer than no records are none.
+        there = np.maximum(seen, 0.0)
+        found = likeliest_shares(self.channel, there / there.sum(), _GAP / n, start)
         if found.gap > _GAP / n:
             raise SolverError(
                 f"the likeliest shares were not found in {found.steps:,} steps: answers of this protocol tell values "

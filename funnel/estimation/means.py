@@ -11,6 +11,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.departed_shares import DepartedShares
 from funnel.estimation.fit import Method, method_for, require_confidence, require_few
 from funnel.estimation.number_categories import Categories, NumbersOfCell, StandFor
 from funnel.estimation.number_estimate import NumberEstimate
@@ -37,6 +38,7 @@ def estimate_numbers(
     at_most: AtMost | None = None,
     rounded: float = 0.0,
     beside: NoisyShares | None = None,
+    departed: DepartedShares | None = None,
 ) -> NumberEstimate:
     """Estimate means, totals and quantiles of a column of numbers, from what was drawn for it.
 
@@ -55,7 +57,7 @@ def estimate_numbers(
         written as none have none.
     quantiles : sequence of float
         Between 0 and 1.
-    method, sampling, confidence, at_most, rounded, beside
+    method, sampling, confidence, at_most, rounded, beside, departed
         As of `funnel.estimate`.
 
     Raises
@@ -102,8 +104,10 @@ def estimate_numbers(
     require_few(protocol)
     if beside is not None and given:
         raise SpecError("noisy shares are of all these records; leave them out, or groups")
+    if departed is not None and given:
+        raise SpecError("departures are of all these records; leave out groups")
     stands = _stands(protocol.inputs, of, numbers)
-    rare = RareValues.of(protocol, at_most, rounded)
+    rare = RareValues.of(protocol, at_most, rounded, departed)
     grouped = GroupedCells.of(released, protocol, columns, given, inner)
     aims = np.zeros((len(grouped.cells), stands.size, len(protocol.inputs)))
     for cell, places in enumerate(_places(grouped.cell_of)):

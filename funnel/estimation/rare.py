@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.estimation.departed_shares import DepartedShares
 from funnel.estimation.linear import rounding_off
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
@@ -38,25 +39,37 @@ class RareValues:
         u.
     rounded : float
         By how much a probability of Q can be off.
+    departed : DepartedShares, optional
+        By how much outputs are more common than Q gives them.
     """
 
     channel: FloatArray
     places: IntArray
     at_most: FloatArray
     rounded: float = 0.0
+    departed: DepartedShares | None = None
 
     @classmethod
-    def of(cls, protocol: Protocol, at_most: AtMost | None, rounded: float = 0.0) -> RareValues:
+    def of(
+        cls,
+        protocol: Protocol,
+        at_most: AtMost | None,
+        rounded: float = 0.0,
+        departed: DepartedShares | None = None,
+    ) -> RareValues:
         """The values of a protocol that something is known of.
 
         Raises
         ------
         SpecError
-            If a value is none of the protocol's, a share is none, or they leave nothing for the others.
+            If departures are of other outputs, a value is none of the protocol's, a share is none, or they leave
+            nothing for the others.
         """
         channel = protocol.matrix / protocol.matrix.sum(axis=0)
         if not 0 <= rounded <= 1:
             raise SpecError("probabilities of a protocol are off by 0 to 1: by what protocol.json says under rounded")
+        if departed is not None and len(departed.shares) != len(channel):
+            raise SpecError(f"departures are of {len(channel):,} published values, those of the protocol")
         known = dict(at_most or {})
         order = {symbol: place for place, symbol in enumerate(protocol.inputs.symbols)}
         unknown = [symbol for symbol in known if symbol not in order]
@@ -67,7 +80,24 @@ class RareValues:
             raise SpecError("what is known of a value is the largest share that it can have, from 0 to 1")
         if shares.sum() >= 1 or len(known) == len(order):
             raise SpecError("the values that are known to be rare leave nothing for the others; name fewer of them")
-        return cls(channel, np.array([order[symbol] for symbol in known], dtype=np.int64), shares, rounded)
+        return cls(channel, np.array([order[symbol] for symbol in known], dtype=np.int64), shares, rounded, departed)
+
+    def shares_of(self, counts: IntArray) -> FloatArray:
+        """Shares of outputs (b,) without their departures, whose mean is ``Q p``; some may be below zero."""
+        seen = counts / counts.sum()
+        return np.asarray(seen if self.departed is None else seen - self.departed.shares)
+
+    def departed_covariance(self, weights: FloatArray) -> FloatArray:
+        """What is not known of departures adds to the covariance of sums of these shares, weights (k, b): (k, k)."""
+        if self.departed is None:
+            return np.zeros((len(weights), len(weights)))
+        return np.asarray(weights @ self.departed.covariance @ weights.T)
+
+    def departed_variances(self, weights: FloatArray) -> FloatArray:
+        """The diagonal of that, (k,)."""
+        if self.departed is None:
+            return np.zeros(len(weights))
+        return np.asarray(np.maximum(0.0, ((weights @ self.departed.covariance) * weights).sum(axis=1)))
 
     def in_part(self, share: float) -> RareValues:
         """The same in a part of the records, which may have all of the rare values; none where they could be it all."""

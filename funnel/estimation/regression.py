@@ -18,6 +18,7 @@ import numpy as np
 from funnel.alphabet import Alphabet
 from funnel.errors import SolverError, SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
+from funnel.estimation.departed_shares import DepartedShares
 from funnel.estimation.design import Design, design_of
 from funnel.estimation.fit import normal_quantile, require_few
 from funnel.estimation.layout import errors_of, json_figure, json_settings, table
@@ -289,6 +290,7 @@ class LinearSource:
         beside: NoisyShares | None = None,
         at_most: AtMost | None = None,
         rounded: float = 0.0,
+        departed: DepartedShares | None = None,
     ) -> LinearSource:
         """Of counts (b,) of outputs that stand for sets of values; other parameters as of `funnel.estimate`.
 
@@ -300,7 +302,7 @@ class LinearSource:
             If the likeliest shares are not found.
         """
         require_few(protocol)
-        fit = fit_of(RareValues.of(protocol, at_most, rounded), "em", beside)
+        fit = fit_of(RareValues.of(protocol, at_most, rounded, departed), "em", beside)
         shares = fit.aimed(counts, np.eye(len(protocol.inputs)), sampling)
         return cls(
             protocol.inputs,

@@ -12,6 +12,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.estimation.combined import NoisyShares, fit_of
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.departed_shares import DepartedShares
 from funnel.estimation.fit import normal_quantile, require_few
 from funnel.estimation.layout import json_cells, json_settings, table
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
@@ -133,6 +134,7 @@ def estimate_weighted(
     at_most: AtMost | None = None,
     rounded: float = 0.0,
     beside: NoisyShares | None = None,
+    departed: DepartedShares | None = None,
     noise: CountNoise | None = None,
 ) -> WeightedEstimate:
     """Estimate how common true values are in the population that survey weights stand for.
@@ -152,7 +154,7 @@ def estimate_weighted(
         nothing.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all that the protocol reads but the weights.
-    sampling, confidence, at_most, rounded, beside
+    sampling, confidence, at_most, rounded, beside, departed
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
         strata and clusters of a survey are not known here.
     design_effect : float
@@ -210,7 +212,8 @@ def estimate_weighted(
     if counts_as_usual:
         aimed = partial(PlainCounts.of(protocol, counts, noise).aimed, aims)
     else:
-        aimed = partial(fit_of(RareValues.of(protocol, at_most, rounded), "em", beside).aimed, counts, aims)
+        values = RareValues.of(protocol, at_most, rounded, departed)
+        aimed = partial(fit_of(values, "em", beside).aimed, counts, aims)
     told = aimed(sampling)
     if design_effect != 1:
         answers = aimed(False).covariance

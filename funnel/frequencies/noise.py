@@ -97,7 +97,7 @@ class NoiseSecret:
         Parameters
         ----------
         kind : str
-            "counts", "changes", "rows" or "means".
+            "counts", "changes", "rows", "means" or "departures".
         epsilon : float
             That the table costs (nats).
         joint : Joint

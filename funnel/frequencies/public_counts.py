@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
+from funnel.frequencies.departures import NoisyDepartures
 from funnel.frequencies.limits import bounds_of
 from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import NoisyMoves
@@ -27,7 +28,7 @@ from funnel.settings.protection_settings import FrequencySettings
 IntArray = npt.NDArray[np.int64]
 
 # Of what learning values left of the epsilon of a version: for changes where there are earlier versions about the same
-# people, as much for means where values are as they are, and for the rows of units where these have several.
+# people, for the rows of units where these have several, and where there are either for means or departures.
 TABLES_PART: Final = Fraction(1, 4)
 
 
@@ -60,6 +61,9 @@ class Frequencies:
     impossible : tuple of mapping of column to tuple of str
         Published values that were declared not to go together: there is no count of their combinations. Empty without
         noise.
+    departures : NoisyDepartures, optional
+        By how much published values are more common than the effective channel leads to expect, with noise, where there
+        are changes or rows and no means.
 
     Raises
     ------
@@ -77,6 +81,7 @@ class Frequencies:
     rows: NoisyRows | None = None
     means: NoisyMeans | None = None
     impossible: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    departures: NoisyDepartures | None = None
 
     def __post_init__(self) -> None:
         bounds = self.joint.bounds
@@ -84,13 +89,12 @@ class Frequencies:
         if any(given) != self.kind.is_noisy or not (all(given) or not any(given)):
             raise SpecError("frequencies have noise and bounds where they are protected by noise, and nowhere else")
         if self.noise is None or self.noisy is None or bounds is None:
-            if self.spent or self.epsilon or any(one is not None for one in (self.changes, self.rows, self.means)):
+            if self.spent or self.epsilon or self.tables:
                 raise SpecError("frequencies spend epsilon where they are protected by noise, and nowhere else")
             return
         if not np.array_equal(np.maximum(self.noisy, 0), self.joint.counts) or bounds.beta != self.noise.beta:
             raise SpecError("public counts are the noisy ones, clipped at 0, with bounds for the beta of the noise")
-        tables = (self.changes, self.rows, self.means)
-        drawn = [self.noise.epsilon, *(one.epsilon for one in tables if one is not None)]
+        drawn = [self.noise.epsilon, *(one.epsilon for one in self.tables)]
         if sum(map(Fraction, drawn)) > Fraction(self.epsilon) or self.epsilon > self.spent:
             raise SpecError("what the noise spent is a part of what the version spent, and that of what all have spent")
         freeze(self, "noisy")
@@ -99,6 +103,12 @@ class Frequencies:
     def kind(self) -> CountProtection:
         """How the counts are protected, with its rules."""
         return PROTECTIONS[self.protection]
+
+    @property
+    def tables(self) -> tuple[NoisyMoves | NoisyRows | NoisyMeans | NoisyDepartures, ...]:
+        """Noisy tables beside the counts."""
+        found = (self.changes, self.rows, self.means, self.departures)
+        return tuple(one for one in found if one is not None)
 
     @property
     def part(self) -> float:
@@ -134,7 +144,8 @@ def protect(
     learned : Share, optional
         What it cost to learn these values; the counts get the rest of epsilon.
     tables : int
-        How many parts of that are for tables beside the counts (`part_for`): of changes, rows of units, and means.
+        How many parts of that are for tables beside the counts (`part_for`): of changes, of rows of units, and of means
+        or departures.
     secret : NoiseSecret, optional
         What the noise is derived from; without it the noise is fresh.
 
@@ -162,7 +173,7 @@ def protect(
 
 
 def part_for(settings: FrequencySettings, learned: Share) -> float:
-    """Epsilon (nats) of changes, of the rows of units, or of means: a quarter of what learning the values left."""
+    """Epsilon (nats) of changes, of rows of units, of means or departures: a quarter of what learning values left."""
     return rounded_down((Fraction(settings.epsilon) - Fraction(learned.epsilon)) * TABLES_PART)
 
 

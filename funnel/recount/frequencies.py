@@ -17,10 +17,12 @@ from funnel.recount.count_box import CountBox
 from funnel.recount.noise import limits_of, possible_counts
 from funnel.recount.noisy_moves import (
     NoisyChanges,
+    NoisyDepartures,
     NoisyMeans,
     NoisyRows,
     Table,
     change_complaints,
+    departure_complaints,
     mean_complaints,
     row_complaints,
 )
@@ -79,6 +81,8 @@ class PublicFrequencies:
         How many records each value is published for on average, before it is put right by that.
     impossible : tuple of Impossible or None
         Published values that were declared not to go together.
+    departures : NoisyDepartures or None
+        How many more have each published value on average than the protocol leads to expect.
     """
 
     epsilon: float
@@ -98,6 +102,7 @@ class PublicFrequencies:
     rows: NoisyRows | None = None
     means: NoisyMeans | None = None
     impossible: tuple[Impossible, ...] | None = None
+    departures: NoisyDepartures | None = None
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
@@ -207,8 +212,9 @@ class PublicFrequencies:
         return None if self.means is None else dict(zip(self.inputs, self.means.counts, strict=True))
 
     @property
-    def _blocks(self) -> list[NoisyChanges | NoisyRows | NoisyMeans]:
-        return [block for block in (self.changes, self.rows, self.means) if block is not None]
+    def _blocks(self) -> list[NoisyChanges | NoisyRows | NoisyMeans | NoisyDepartures]:
+        found = (self.changes, self.rows, self.means, self.departures)
+        return [block for block in found if block is not None]
 
     @property
     def draws(self) -> dict[Hashable, float]:
@@ -217,13 +223,15 @@ class PublicFrequencies:
         return {(self.secret, self.inputs, self.noisy): counts, **{block: block.epsilon for block in self._blocks}}
 
     def moves_complaints(self) -> Iterator[str]:
-        """What is wrong with tables of changes, of rows and of means by themselves, as parts of sentences."""
+        """What is wrong with the tables beside the counts by themselves, as parts of sentences."""
         if self.changes is not None:
             yield from change_complaints(self.changes, len(self.secret))
         if self.rows is not None:
             yield from row_complaints(self.rows, len(self.secret), len(self.inputs))
         if self.means is not None:
             yield from mean_complaints(self.means, len(self.inputs))
+        if self.departures is not None:
+            yield from departure_complaints(self.departures)
 
     def noise(self, counted: Recount) -> list[list[int]]:
         """What was added to counted records, c × a.

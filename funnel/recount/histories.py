@@ -205,7 +205,7 @@ class _Judging:
         chapter, missing = entry.chapter, self.missing[entry.chapter.ordinal]
         followed = followed_by(self.database, self.tree, entry)
         before = self.entries[: chapter.ordinal]
-        noise = noise_of_tables(self.database, before, entry, followed.by_channel, missing)
+        noise = noise_of_tables(self.database, self.tree, before, entry, followed.by_channel, missing)
         complaints = [*self._complaints(entry, followed, noise)]
         expected = self._attending(entry)
         attending = None if expected is None else expected[0]

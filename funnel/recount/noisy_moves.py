@@ -2,7 +2,7 @@
 
 One person is in at most one cell of ``secrets`` and one of ``stayed`` and ``left``, over all earlier versions, and in
 one cell of ``sizes`` and one of the two tables of rows: each family moves by two, so that its scale is 2 / epsilon.
-Means move by one record in all, of 2^20 parts.
+Means move by one record in all, of 2^20 parts; departures by the length that is stated beside them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_ROWS = 100
 SENSITIVITY = 2
 # A record in the parts that means are told in.
 RECORD = 1 << 20
-# Of what is left after learning values, changes, rows and means have a quarter each.
+# Of what is left after learning values, changes, rows and means or departures have a quarter each.
 PART = Fraction(1, 4)
 
 
@@ -112,6 +112,25 @@ class NoisyMeans:
     counts: Row
 
 
+@dataclass(frozen=True)
+class NoisyDepartures:
+    """The block ``departures``: how many more records have a value on average than the protocol leads to expect.
+
+    Attributes
+    ----------
+    epsilon, scale : float
+    length : int
+        What one person adds to all of them together at most, in parts of a record.
+    counts : tuple of int, length b
+        In parts of a record.
+    """
+
+    epsilon: Positive
+    scale: Positive
+    length: int
+    counts: Row
+
+
 def change_complaints(changes: NoisyChanges, secrets: int) -> Iterator[str]:
     """What is wrong with a block of changes by itself, as parts of sentences.
 
@@ -174,6 +193,16 @@ def mean_complaints(means: NoisyMeans, inputs: int) -> Iterator[str]:
         yield "means do not fit the values of the version"
 
 
+def departure_complaints(departures: NoisyDepartures, outputs: int | None = None) -> Iterator[str]:
+    """What is wrong with a block of departures by itself, as parts of sentences; by how many values are published."""
+    if departures.length < 1:
+        yield "nobody may add anything to the departures"
+        return
+    yield from _scale_complaints("departures", departures.epsilon, departures.scale, departures.length)
+    if not departures.counts or outputs not in (None, len(departures.counts)):
+        yield "departures do not fit the published values"
+
+
 def _scale_complaints(what: str, epsilon: float, scale: float, sensitivity: int = SENSITIVITY) -> Iterator[str]:
     if scale != scale_of(epsilon, sensitivity):
         yield f"the scale of noise on {what} is not the least one that costs no more than its epsilon"
@@ -184,9 +213,9 @@ def split_complaints(
 ) -> Iterator[str]:
     """How an epsilon is not what its parts are by the stated split, as parts of sentences.
 
-    Changes, rows and means have a quarter each of what learning values leaves, and counts the rest. Noise on counts
-    that was drawn when nothing went to the others is not drawn again: the version then costs more than is declared for
-    one.
+    Changes, rows and means or departures have a quarter each of what learning values leaves, and counts the rest. Noise
+    on counts that was drawn when nothing went to the others is not drawn again: the version then costs more than is
+    declared for one.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
 from funnel.recount.left_open import OpenTables
 from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
-from funnel.recount.noisy_moves import NoisyChanges, NoisyMeans, NoisyRows
+from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows
 from funnel.recount.reading import read
 from funnel.recount.register_tables import (
     COLUMNS,
@@ -68,6 +68,8 @@ class Entry:
         How rows of people with several follow each other, with noise.
     means : NoisyMeans or None
         What its answers were put right by, where values are as they are.
+    departures : NoisyDepartures or None
+        By how much its answers are more common on average than its effective channel leads to expect.
     expected : Expected or None
         With noise: how many people it says are expected to have which history from then on.
     second_rows : tuple of (int, int) or None
@@ -92,6 +94,7 @@ class Entry:
     moves: NoisyChanges | None = None
     row_moves: NoisyRows | None = None
     means: NoisyMeans | None = None
+    departures: NoisyDepartures | None = None
     expected: Expected | None = None
     second_rows: tuple[tuple[int, int], ...] | None = None
     left_open: OpenTables | None = None
@@ -244,6 +247,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         moves=moves,
         row_moves=row_moves,
         means=_block(NoisyMeans, said.get("means")),
+        departures=_block(NoisyDepartures, said.get("departures")),
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         second_rows=_second_rows(said.get("second_rows")),
         left_open=_left_open(said, moves, row_moves),

@@ -8,12 +8,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from funnel.recount.balance import Correction
-from funnel.recount.chapters import WHOLE
+from funnel.recount.chapters import WHOLE, Tree
+from funnel.recount.departed import length_complaints, noise_of_departures
 from funnel.recount.noisy_moves import (
     RECORD,
     Since,
     Table,
     change_complaints,
+    departure_complaints,
     mean_complaints,
     row_complaints,
     since_complaints,
@@ -176,16 +178,18 @@ def noise_of_means(entry: Entry, by_channel: Mapping[tuple[int, int], int], gone
 
 def noise_of_tables(
     database: duckdb.DuckDBPyConnection,
+    tree: Tree,
     entries: Sequence[Entry],
     entry: Entry,
     by_channel: Mapping[tuple[int, int], int],
     gone: int,
 ) -> Noise:
-    """The noise of the tables of changes, of rows and of means that an entry has, where it is known what they are of.
+    """The noise of the tables that an entry has beside its counts, where it is known what they are of.
 
     Parameters
     ----------
     database : DuckDB connection
+    tree : Tree
     entries : sequence of Entry
         Those before it.
     entry : Entry
@@ -207,6 +211,8 @@ def noise_of_tables(
         found["counts of rows"] = entry.row_moves.scale, noise_of_rows(database, entry)
     if entry.means is not None and chapter.inputs == chapter.outputs and len(entry.means.counts) == chapter.a:
         found["means"] = entry.means.scale, noise_of_means(entry, by_channel, gone)
+    if entry.departures is not None and len(entry.departures.counts) == chapter.b:
+        found["departures"] = entry.departures.scale, noise_of_departures(database, tree, entry)
     return found
 
 
@@ -240,9 +246,12 @@ def protected_complaints(
         yield from mean_complaints(entry.means, chapter.a)
         if chapter.inputs != chapter.outputs:
             yield "it has means, and publishes other values than its people have"
+    if entry.departures is not None:
+        yield from departure_complaints(entry.departures, chapter.b)
+        yield from length_complaints(entry)
     for what, (scale, noise_of) in tables.items():
         # What those drew from who are forgotten since is not known.
-        if not (gone and what == "means") and _is_beyond(noise_of, scale, gone):
+        if not (gone and what in ("means", "departures")) and _is_beyond(noise_of, scale, gone):
             yield f"its {what} are further from those of its people than their noise is"
 
 

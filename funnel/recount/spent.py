@@ -14,17 +14,20 @@ from funnel.recount.register_files import entry_folders
 Draws = Mapping[str, Decimal]
 """Epsilon of every draw of noise of one version, by the SHA-256 (hex) of what was drawn."""
 
+_TABLES = ("changes", "rows", "means", "departures")
+
 
 def own_draws(content: Mapping[str, Any]) -> Draws:
     """What the noise of one version cost, by its ``frequencies.json``."""
-    changes, rows, means = (content.get(name) for name in ("changes", "rows", "means"))
+    changes, rows = content.get("changes"), content.get("rows")
     found: dict[str, Decimal] = {}
     if changes is not None:
         found[_sha256(json.dumps(changes["since"], sort_keys=True))] = Decimal(repr(changes["epsilon"]))
     if rows is not None:
         found[_sha256(json.dumps([rows["stayed"], rows["left"], rows["sizes"]]))] = Decimal(repr(rows["epsilon"]))
-    if means is not None:
-        found[_sha256(json.dumps(list(means["counts"])))] = Decimal(repr(means["epsilon"]))
+    for name in ("means", "departures"):
+        if (told := content.get(name)) is not None:
+            found[_sha256(json.dumps(list(told["counts"])))] = Decimal(repr(told["epsilon"]))
     alphabets = ({key: content[name][key] for key in ("columns", "symbols")} for name in ("secret", "inputs"))
     counts = _sha256(json.dumps([content["noisy"], *alphabets]))
     return {**found, counts: Decimal(repr(content["epsilon"])) - sum(found.values())}
@@ -80,7 +83,7 @@ def _named(record: Mapping[str, Any], draws: Draws) -> dict[tuple[str, str, str]
 
 
 def _tables(frequencies: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for name in ("changes", "rows", "means") if (one := frequencies.get(name)) is not None]
+    return [one for name in _TABLES if (one := frequencies.get(name)) is not None]
 
 
 def _draws(frequencies: Mapping[str, Any]) -> Draws:

@@ -28,7 +28,7 @@ from funnel.release.document import (
     VersionText,
     built,
 )
-from funnel.release.frequencies_document import ChangesPart, MeansPart, NoisyTable, RowsPart
+from funnel.release.frequencies_document import ChangesPart, DeparturesPart, MeansPart, NoisyTable, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
@@ -108,6 +108,8 @@ class RegisterEntry(Document):
         With noise, where people have several rows: the noisy tables about these.
     means : MeansPart or None
         With noise, where values are as they are and there are versions before: what its answers were put right by.
+    departures : DeparturesPart or None
+        With noise, where records are estimated from: by how much published values are more common than is expected.
     left_open : OpenPart or None
         Where the bound holds under every set of tables that noise leaves open: what these follow from.
     first : int
@@ -150,6 +152,7 @@ class RegisterEntry(Document):
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
     means: MeansPart | None = None
+    departures: DeparturesPart | None = None
     left_open: OpenPart | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]

@@ -176,6 +176,7 @@ def _entry(
         changes=None if frequencies is None or frequencies.changes is None else ChangesPart.of(frequencies.changes),
         rows=None if frequencies is None else frequencies.rows,
         means=None if frequencies is None else frequencies.means,
+        departures=None if frequencies is None else frequencies.departures,
         left_open=None if open_ is None else _left_open(open_),
         first=chapter.first,
         files=write_chapter(working, chapter, since, register.laws, terms.expected),

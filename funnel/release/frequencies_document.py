@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from funnel.errors import SpecError
+from funnel.frequencies.departures import NoisyDepartures
 from funnel.frequencies.limits import limits_of
 from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import Moves, NoisyMoves
@@ -185,6 +186,41 @@ class ImpossiblePart(Part):
         return dict(zip(self.columns, self.values, strict=True))
 
 
+class DeparturesPart(Part):
+    """By how much published values are more common on average than the protocol leads to expect of the records.
+
+    The protocol is the mean over predicted people, and real ones have other histories. Given these, a published value
+    has on average its departure more records than the protocol gives it for the true values. ``counts`` are in parts of
+    a record, 2^-20 of one, in the order of the outputs of ``protocol.json``. What one person adds to all of them
+    together is shortened to ``length`` parts, so that noise of this ``scale`` (in parts), which is ``length`` /
+    ``epsilon``, makes them ``epsilon``-differentially private (nats). Take them off the published counts before these
+    are estimated from.
+    """
+
+    epsilon: Positive
+    scale: Positive
+    length: Annotated[int, Field(ge=1, lt=MAX_ROWS)]
+    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1), OfArray]
+
+    @cached_property
+    def departures(self) -> NoisyDepartures:
+        """What it is of; SpecError if its scale is not that of its epsilon and length."""
+        found = NoisyDepartures(self.epsilon, self.length, np.array(self.counts, dtype=np.int64))
+        if found.scale != self.scale:
+            raise SpecError("the scale of the noise in its departures is not that of their epsilon")
+        return found
+
+    @property
+    def noisy_sha256(self) -> str:
+        """As of `ChangesPart`."""
+        return _digest(self.counts)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        built(lambda: self.departures)
+        return self
+
+
 class FrequenciesDocument(Document):
     """Counts of records by secret (rows) and by published columns, with noise: the law behind all public documents.
 
@@ -194,15 +230,16 @@ class FrequenciesDocument(Document):
     and the true number of records with each secret within ``totals_within`` of the sum of its row.
 
     All public documents of this version together are differentially private, for one record more or less, with
-    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes``, ``rows`` and ``means`` what
-    these say, and the rest to learning which values there are, and with ``delta``, which is 0 unless values were
-    learned.
+    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes``, ``rows``, ``means`` and
+    ``departures`` what these say, and the rest to learning which values there are, and with ``delta``, which is 0
+    unless values were learned.
     ``spent`` is the epsilon of all versions about these people, this one included.
 
     ``changes`` is there where earlier versions are about the same people, ``rows`` where units have several rows: the
     counts are then those of the first row of every unit. ``means`` is there where values are as they are and earlier
-    versions are about the same people. ``impossible`` is there where published values were declared not to go together:
-    there is a count for every combination of values but of these.
+    versions are about the same people; ``departures`` where records are estimated from, and there are ``changes`` or
+    ``rows``. ``impossible`` is there where published values were declared not to go together: there is a count for
+    every combination of values but of these.
     """
 
     described: ClassVar[str] = "the public frequencies"
@@ -223,6 +260,7 @@ class FrequenciesDocument(Document):
     rows: RowsPart | None = None
     means: MeansPart | None = None
     impossible: Annotated[tuple[ImpossiblePart, ...], Field(min_length=1)] | None = None
+    departures: DeparturesPart | None = None
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -245,7 +283,8 @@ class FrequenciesDocument(Document):
             raise SpecError("its means are not of the values that it counts")
         found = of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
         impossible = tuple(one.listed for one in self.impossible or ())
-        return replace(found, changes=changes, rows=rows, means=means, impossible=impossible)
+        departures = None if self.departures is None else self.departures.departures
+        return replace(found, changes=changes, rows=rows, means=means, departures=departures, impossible=impossible)
 
     @property
     def noisy_sha256(self) -> str:

@@ -161,6 +161,7 @@ def public_frequencies(
             changes=None,
             rows=None,
             means=None,
+            departures=None,
         )
         _require_same_table(frequencies, counted)
         reused = True

@@ -1,4 +1,4 @@
-"""Protected tables: changes, means and rows of units made public once with noise, and what they cost."""
+"""Protected tables: changes, rows, means and departures made public once with noise, and what they cost."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from funnel.frequencies.departures import noisy_departures
 from funnel.frequencies.means import noisy_means
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import IntArray, Joint
-from funnel.protocol import INVARIANT
 from funnel.release.earlier import Earlier
-from funnel.release.frequencies_document import ChangesPart, MeansPart, MovesPart, RowsPart
+from funnel.release.frequencies_document import ChangesPart, DeparturesPart, MeansPart, MovesPart, RowsPart
 from funnel.release.protected import (
     Protected,
     ProtectionContext,
@@ -30,28 +30,21 @@ from funnel.release.protected import (
     spent_by,
 )
 from funnel.release.protection import Draw, ProtectedTables, numbers_of
-from funnel.spec import ReleaseSpec
 
-TablesPart = ChangesPart | RowsPart | MeansPart
+TablesPart = ChangesPart | RowsPart | MeansPart | DeparturesPart
 
 
-def extra_tables(spec: ReleaseSpec, moving: bool, several: bool) -> int:
-    """How many noisy tables a version has beside its counts: of changes, means, and rows of units.
+def extra_tables(moving: bool, several: bool) -> int:
+    """How many noisy tables a version has beside its counts: of changes, of rows of units, and of means or departures.
 
     Parameters
     ----------
-    spec : ReleaseSpec
     moving : bool
         Whether there are earlier versions about the same people.
     several : bool
         Whether these have several rows.
     """
-    return int(moving) + int(moving and has_means(spec)) + int(several)
-
-
-def has_means(spec: ReleaseSpec) -> bool:
-    """Whether later versions about the same people tell how many records each value is published for on average."""
-    return spec.mechanism.name == INVARIANT and not spec.follows_units
+    return int(moving) + int(several) + int(moving or several)
 
 
 def public_counts(
@@ -76,9 +69,9 @@ def public_counts(
     SpecError, LedgerError
         As `public_changes`.
     """
-    tables = extra_tables(context.spec, moving, units is not None)
+    tables = extra_tables(moving, units is not None)
     found = public_frequencies(context, counted if units is None else units.first, values, tables)
-    return found if units is None else public_rows(context, found, units, moving)
+    return found if units is None else public_rows(context, found, units)
 
 
 def public_changes(
@@ -115,10 +108,10 @@ def public_changes(
         return ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon, secret))
 
     counted = [tables, values, context.settings, protected.record.counted]
-    return _with_tables(context, protected, "changes", counted, draw, has_means(context.spec))
+    return _with_tables(context, protected, "changes", counted, draw, more=True)
 
 
-def public_rows(context: ProtectionContext, protected: Protected, units: UnitCounts, more: bool = False) -> Protected:
+def public_rows(context: ProtectionContext, protected: Protected, units: UnitCounts) -> Protected:
     """Add to public frequencies of first rows how the next ones follow; ``units`` are exact, all else as above.
 
     Where the bound is robust over versions, they are told by secret alone.
@@ -131,7 +124,7 @@ def public_rows(context: ProtectionContext, protected: Protected, units: UnitCou
         return RowsPart.like(units.with_noise(epsilon, secret))
 
     counted = [tables, values, context.settings, protected.record.counted]
-    return _with_tables(context, protected, "rows", counted, draw, more)
+    return _with_tables(context, protected, "rows", counted, draw, more=True)
 
 
 def public_means(context: ProtectionContext, protected: Protected, exact: IntArray) -> Protected:
@@ -149,6 +142,29 @@ def public_means(context: ProtectionContext, protected: Protected, exact: IntArr
     return _with_tables(context, protected, "means", counted, draw)
 
 
+def public_departures(
+    context: ProtectionContext, protected: Protected, exact: Callable[[float], tuple[IntArray, int]]
+) -> Protected:
+    """Add to public frequencies with changes or rows by how much published values are more common than is expected.
+
+    Parameters
+    ----------
+    context, protected
+        As of `public_changes`.
+    exact : callable
+        By epsilon: the departures (b,) of `funnel.history.departures`, and what one person adds to them at most.
+    """
+    record = protected.record
+    beside = [record.noisy, *(one.noisy for one in record.tables)]
+    counts, length = exact(part_for(context.spec.frequencies, context.learned))
+
+    def draw(epsilon: float, secret: NoiseSecret) -> DeparturesPart:
+        return DeparturesPart.like(noisy_departures(counts, length, epsilon, protected.frequencies.joint, secret))
+
+    counted = [counts.tolist(), length, context.settings, beside]
+    return _with_tables(context, protected, "departures", counted, draw)
+
+
 def changes_of(context: ProtectionContext, protected: Protected, rows_of: Earlier) -> Protected:
     """The same for a version that takes over rows of an earlier one: with the tables that these were drawn by.
 
@@ -158,20 +174,20 @@ def changes_of(context: ProtectionContext, protected: Protected, rows_of: Earlie
         If the published frequencies of that version are gone or were changed.
     """
     before = rows_of.record.frequencies
-    if before.changes is None or before.epsilon is None or before.noisy != protected.record.noisy:
+    tables = {name: kept for name in ("changes", "means", "departures") if (kept := getattr(before, name)) is not None}
+    if not tables or before.epsilon is None or before.noisy != protected.record.noisy:
         return protected
     document = published_frequencies(rows_of)
-    if document.changes is None or document.changes.noisy_sha256 != before.changes.noisy:
+    parts = {name: getattr(document, name) for name in tables}
+    if any(part is None or part.noisy_sha256 != tables[name].noisy for name, part in parts.items()):
         raise other_noise(rows_of)
     spent = sum({**draws_of(context), **in_series(context.spec.name, before.draws)}.values(), Decimal(0))
     frequencies = replace(
         protected.frequencies,
-        changes=document.changes.changes,
-        means=None if document.means is None else document.means.means,
         epsilon=before.epsilon,
         spent=float(spent),
+        **{name: getattr(part, name) for name, part in parts.items()},
     )
-    tables = {"changes": before.changes, "means": before.means}
     record = protected.record.model_copy(update={**numbers_of(frequencies), **tables})
     return replace(protected, frequencies=frequencies, record=record)
 
@@ -190,7 +206,7 @@ def _with_tables(
     ----------
     context, protected
         As of `public_changes`. Counts without noise have no tables beside them.
-    name : "changes", "rows" or "means"
+    name : "changes", "rows", "means" or "departures"
         Of the tables, in documents and in public frequencies.
     counted : JSON value
         Exact tables with what they are of and protected with, and the counts beside them: the same have the same noise.

@@ -87,9 +87,9 @@ class ProtectedCounts(Protection):
     values : str or None
         SHA-256 (hex) of the source and of what of the spec decides which of its values have a name; None where that is
         not learned under noise.
-    changes, rows, means : ProtectedTables or None
-        How people changed since earlier versions, how the rows of a unit follow one another, and how many records each
-        value is published for on average, where there are such tables.
+    changes, rows, means, departures : ProtectedTables or None
+        How people changed since earlier versions, how the rows of a unit follow one another, how many records each
+        value is published for on average, and how many more than is expected, where there are such tables.
     """
 
     counted: Sha256
@@ -98,6 +98,7 @@ class ProtectedCounts(Protection):
     changes: ProtectedTables | None = None
     rows: ProtectedTables | None = None
     means: ProtectedTables | None = None
+    departures: ProtectedTables | None = None
 
     @model_validator(mode="after")
     def _noisy_with_noise(self) -> ProtectedCounts:
@@ -112,7 +113,7 @@ class ProtectedCounts(Protection):
     @property
     def tables(self) -> tuple[ProtectedTables, ...]:
         """Noisy tables beside the counts."""
-        return tuple(one for one in (self.changes, self.rows, self.means) if one is not None)
+        return tuple(one for one in (self.changes, self.rows, self.means, self.departures) if one)
 
     @property
     def draws(self) -> Mapping[Draw, Decimal]:

@@ -74,7 +74,9 @@ Categories = Mapping[str, Annotated[Texts, AfterValidator(_distinct)]]
 
 def _several(values: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     if len(values) < 2:
-        raise ValueError("must list values of two columns or more; values that no record has are left out of [categories]")
+        raise ValueError(
+            "must list values of two columns or more; values that no record has are left out of [categories]"
+        )
     return values
 
 

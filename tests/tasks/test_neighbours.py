@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.frequencies import public_counts as room
+from funnel.frequencies.departures import NoisyDepartures
 from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.public_counts import Frequencies
@@ -90,6 +91,11 @@ class Released:
         return self.done.protected.frequencies.means
 
     @property
+    def departures(self) -> NoisyDepartures | None:
+        """The public departures of its answers from the effective channel."""
+        return self.done.protected.frequencies.departures
+
+    @property
     def public(self) -> dict[str, bytes]:
         """Every public byte but the signature, which every workspace has a key of its own for."""
         files = tree(self.folder.root)
@@ -104,6 +110,7 @@ def arranged(
     noisy: IntArray | None,
     changes: NoisyMoves | None = None,
     means: NoisyMeans | None = None,
+    departures: NoisyDepartures | None = None,
 ) -> Iterator[list[IntArray]]:
     """Random words, noise and the clock fixed, or noise by which noisy tables are what they shall be."""
     counter, drawn, real = itertools.count(), [], room.protect
@@ -140,6 +147,14 @@ def arranged(
             outer.setattr(protected_tables, "noisy_moves", moves)
         if means is not None:
             outer.setattr(protected_tables, "noisy_means", lambda *_: means)
+        if departures is not None:
+
+            def told(_: IntArray, length: int, *__: object) -> NoisyDepartures:
+                # What one person may add follows from public tables.
+                assert length == departures.length
+                return departures
+
+            outer.setattr(protected_tables, "noisy_departures", told)
         yield drawn
 
 
@@ -151,10 +166,11 @@ def released(
     noisy: IntArray | None = None,
     changes: NoisyMoves | None = None,
     means: NoisyMeans | None = None,
+    departures: NoisyDepartures | None = None,
 ) -> Released:
     path = make_project(folder, spec, table)
     # Versions of one series have noise of their own.
-    with arranged(patch, len([*folder.glob("releases/*/*")]), noisy, changes, means) as drawn:
+    with arranged(patch, len([*folder.glob("releases/*/*")]), noisy, changes, means, departures) as drawn:
         told, done = run_release(ReleaseSpec.load(path), again=False, rotate=False)
     assert done is not None
     (counts,) = drawn

@@ -15,17 +15,21 @@ import pyarrow.compute as pc
 import pytest
 
 from funnel.audit.histories import recount_histories
+from funnel.errors import ReleaseRefused
 from funnel.frequencies import unit_tables
+from funnel.frequencies.departures import NoisyDepartures
 from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
+from funnel.joint import IntArray
 from funnel.pipeline.expectations import Finished
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.preview.counted import preview
 from funnel.progress import quiet
 from funnel.recount import expected
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.plausible import plausible_tables
 from funnel.register.register import Register
-from funnel.release import secret
+from funnel.release import protected_tables, secret
 from funnel.release.frequencies_document import FrequenciesDocument, RowsPart
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -114,7 +118,7 @@ def all_released(
         one = like[number]
         with patch.context() as inner:
             inner.setattr(UnitCounts, "with_noise", lambda *_, one=one: tables_of(one))
-            found.append(released(folder, SPEC, table, patch, one.noisy, one.changes))
+            found.append(released(folder, SPEC, table, patch, one.noisy, one.changes, None, one.departures))
     return found
 
 
@@ -126,13 +130,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Released]
         return folder, all_released(folder, [encounters(0), encounters(1)], patch)
 
 
-def test_epsilon_is_split_between_first_rows_next_rows_and_changes(made: tuple[Path, list[Released]]) -> None:
+def test_epsilon_is_split_between_first_rows_and_tables(
+    made: tuple[Path, list[Released]],
+) -> None:
     for number, one in enumerate(made[1]):
         public = PublicFrequencies.parse(one.folder.frequencies.read_bytes())
-        assert (public.epsilon, public.epsilon_counts) == (4.0, 2.0 if number else 3.0)
+        assert (public.epsilon, public.epsilon_counts) == (4.0, 1.0 if number else 2.0)
         assert public.rows is not None
         assert (public.rows.epsilon, public.rows.scale, len(public.rows.sizes)) == (1.0, 2.0, 100)
         assert (public.changes is None) is (number == 0)
+        assert public.departures is not None
+        assert public.departures.epsilon == 1.0
         # First rows are counted, not all rows.
         assert abs(sum(map(sum, public.noisy)) - encounters(number)["patient"].to_pandas().nunique()) < 40
 
@@ -145,6 +153,42 @@ def test_a_second_computation_and_an_audit_find_the_same(made: tuple[Path, list[
     assert all(one.level <= 1 for one in found.versions)
     for one in ones:
         assert [check for check in recheck(one.folder) if check.failed] == []
+
+
+def test_departures_of_others_are_found_by_a_second_computation(made: tuple[Path, list[Released]]) -> None:
+    register = Register.of(made[0] / ".funnel", "encounters").root
+    for one in recount_histories(register).versions:
+        ((scale, noise),) = [(scale, tables) for scale, tables in one.noise if "departures" in tables]
+        # Of a few numbers of that noise none is beyond this but with a probability below 1e-9.
+        assert max(map(abs, noise["departures"])) < 30 * scale
+        assert plausible_tables(noise, scale).p_value > 1e-9
+    (entry,) = register.glob("0001-*/entry.json")
+    whole = entry.read_bytes()
+    for changed, complaint in (
+        ({"counts": 1}, "its departures are further from those of its people than their noise is"),
+        ({"length": 1}, "the scale of noise on departures is not the least one that costs no more than its epsilon"),
+        ({"length": 2}, "what one person may add to the departures is "),
+    ):
+        said = json.loads(whole)
+        told = said["departures"]
+        if "counts" in changed:
+            told["counts"][0] += 40 * int(told["scale"])
+        else:
+            told["length"] *= 2
+            told["scale"] *= 2 if changed["length"] == 2 else 1
+        entry.write_text(json.dumps(said), encoding="utf-8")
+        assert any(one.startswith(complaint) for one in recount_histories(register).versions[1].complaints), complaint
+    entry.write_bytes(whole)
+
+
+def test_departures_without_noise_are_not_taken_for_noisy_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exact(counts: IntArray, length: int, epsilon: float, *_: object) -> NoisyDepartures:
+        return NoisyDepartures(epsilon, length, counts)
+
+    monkeypatch.setattr(protected_tables, "noisy_departures", exact)
+    spec = ReleaseSpec.load(make_project(tmp_path, SPEC, encounters(0)))
+    with pytest.raises(ReleaseRefused, match="noise"):
+        run_release(spec, again=False, rotate=False)
 
 
 def test_a_row_that_noise_makes_up_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,10 @@ from funnel.recount.noisy_moves import (
     MOST_ROWS,
     SENSITIVITY,
     NoisyChanges,
+    NoisyDepartures,
     NoisyRows,
     change_complaints,
+    departure_complaints,
     row_complaints,
     since_complaints,
     split_complaints,
@@ -168,3 +170,22 @@ def test_what_learning_values_costs_is_taken_off_first() -> None:
     parts = (0.5625, 0.1875)
     assert list(split_complaints(declared, learning, 1.0, *parts, None)) == []
     assert list(split_complaints(declared, Fraction(0), 1.0, *parts, None)) != []
+
+
+@pytest.mark.parametrize(
+    ("length", "scale", "counts", "said"),
+    [
+        (1 << 20, 2.0**22, (5, -3), None),
+        (1 << 20, 2.0**21, (5, -3), "not the least one"),
+        (1 << 21, 2.0**22, (5, -3), "not the least one"),
+        (0, 2.0**22, (5, -3), "nobody may add anything"),
+        (1 << 20, 2.0**22, (5, -3, 1), "do not fit the published values"),
+        (1 << 20, 2.0**22, (), "do not fit the published values"),
+    ],
+)
+def test_departures_that_do_not_fit_are_told(
+    length: int, scale: float, counts: tuple[int, ...], said: str | None
+) -> None:
+    found = list(departure_complaints(NoisyDepartures(0.25, scale, length, counts), 2))
+    assert (found == []) is (said is None)
+    assert said is None or any(said in one for one in found)

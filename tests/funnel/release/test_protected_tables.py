@@ -16,9 +16,9 @@ from funnel.frequencies.moves import Moves
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
-from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MeansPart, RowsPart
+from funnel.release.frequencies_document import ChangesPart, DeparturesPart, FrequenciesDocument, MeansPart, RowsPart
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies
-from funnel.release.protected_tables import changes_of, public_changes, public_means, public_rows
+from funnel.release.protected_tables import changes_of, public_changes, public_departures, public_means, public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
@@ -41,7 +41,7 @@ class Tables:
     exact: Any
     others: Any
     add: Callable[..., Protected]
-    read: Callable[[Protected], ChangesPart | RowsPart | MeansPart | None]
+    read: Callable[[Protected], ChangesPart | RowsPart | MeansPart | DeparturesPart | None]
     options: dict[str, int]
 
     def made(
@@ -80,6 +80,11 @@ def _means(found: Protected) -> MeansPart | None:
     return None if means is None else MeansPart.like(means)
 
 
+def _departures(found: Protected) -> DeparturesPart | None:
+    departures = found.frequencies.departures
+    return None if departures is None else DeparturesPart.like(departures)
+
+
 CHANGES = Tables(
     "changes",
     MOVES,
@@ -104,7 +109,15 @@ MEANS = Tables(
     _means,
     {"tables": 1},
 )
-both = pytest.mark.parametrize("tables", [CHANGES, ROWS, MEANS], ids=lambda one: one.name)
+DEPARTURES = Tables(
+    "departures",
+    np.array([5 << 20, -7 << 20, 2 << 20]),
+    np.array([6 << 20, -8 << 20, 2 << 20]),
+    lambda context, counts, exact: public_departures(context, counts, lambda _: (exact, 3 << 20)),
+    _departures,
+    {"tables": 1},
+)
+both = pytest.mark.parametrize("tables", [CHANGES, ROWS, MEANS, DEPARTURES], ids=lambda one: one.name)
 
 
 @both
@@ -150,11 +163,11 @@ def test_published_tables_that_were_changed_or_are_gone_are_not_drawn_again(tabl
     path = before.folder.frequencies
     document = FrequenciesDocument.read(path)
     silent = replace(before, record=before.record.model_copy(update={"files": {}}))
-    part = {"changes": document.changes, "rows": document.rows, "means": document.means}[tables.name]
+    part = getattr(document, tables.name)
     assert part is not None
     if isinstance(part, RowsPart):
         edited: Any = part.model_copy(update={"sizes": (part.sizes[0] + 1, *part.sizes[1:])})
-    elif isinstance(part, MeansPart):
+    elif isinstance(part, MeansPart | DeparturesPart):
         edited = part.model_copy(update={"counts": (part.counts[0] + 1, *part.counts[1:])})
     else:
         (one,) = part.since
@@ -191,7 +204,7 @@ def test_more_than_the_total_is_refused_before_any_table_is_drawn(
     # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
     one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.6})
-    for module in ("moves", "unit_tables", "means"):
+    for module in ("moves", "unit_tables", "means", "departures"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.6 .* would spend 0\.125 more"):
         tables.made(spec, (one,), others=True)
@@ -217,7 +230,7 @@ def test_tables_beside_counts_that_were_drawn_alone_are_paid_for_besides(tables:
 
 def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -> None:
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "none"})
-    for tables in (CHANGES, ROWS, MEANS):
+    for tables in (CHANGES, ROWS, MEANS, DEPARTURES):
         assert tables.told(tables.made(spec)) is None
         assert tables.of_record(tables.made(spec)) is None
     noisy = spec_in(tmp_path, **SAME)
@@ -233,7 +246,7 @@ def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
     def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
         context = ProtectionContext(spec, earlier)
         counts = public_frequencies(context, COUNTED, tables=2)
-        return public_changes(context, public_rows(context, counts, units, more=True), [moves], [COUNTED])
+        return public_changes(context, public_rows(context, counts, units), [moves], [COUNTED])
 
     found = together(())
     assert (found.frequencies.epsilon, found.frequencies.part) == (0.5, 0.5)
