@@ -211,9 +211,10 @@ def _run_steps(
     prepared = _prepare(run)
     cached += ["optimise"] if prepared.optimised.cached else []
     head = None if run.register is None else run.register.head_sha256
+    origin = origin_of(spec, run.snapshot, prepared.optimised.protocol, fingerprint)
     decision = decide(
         spec,
-        origin_of(spec, run.snapshot, prepared.optimised.protocol, fingerprint),
+        origin,
         earlier,
         protection=prepared.protected.record,
         again=again,
@@ -236,7 +237,8 @@ def _run_steps(
     if isinstance(decision, Waiting):
         decision = decision.release
     if isinstance(decision, Draw):
-        require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
+        counted = run.estimated.joint
+        require_other_people(series.records.folder, spec, taken, origin, counted, earlier, again or rotate)
     keep_keys(series.records.folder, decision.version, spec, taken)
     warnings = _doubtful(run, prepared)
     told, done, late = _release(run, prepared, decision)
