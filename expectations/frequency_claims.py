@@ -35,8 +35,8 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
-# A false alarm may come from the values that were selected, or from the noise of means; all other noise is derived.
-SIGNIFICANCE = SHARES["frequencies"] / 2
+# A false alarm may come from the values that were selected; all noise is derived.
+SIGNIFICANCE = SHARES["frequencies"]
 Symbol = tuple[str, ...]
 
 

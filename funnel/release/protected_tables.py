@@ -143,7 +143,7 @@ def public_means(context: ProtectionContext, protected: Protected, exact: IntArr
     changes = None if record.changes is None else record.changes.noisy
 
     def draw(epsilon: float, secret: NoiseSecret) -> MeansPart:
-        return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
+        return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies, secret))
 
     counted = [exact.tolist(), context.settings, record.noisy, changes]
     return _with_tables(context, protected, "means", counted, draw)
