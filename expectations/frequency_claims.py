@@ -35,8 +35,8 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
-# A false alarm may come from the values that were selected, or from the noise of means; all other noise is derived.
-SIGNIFICANCE = SHARES["frequencies"] / 2
+# A false alarm may come from the values that were selected; all noise is derived.
+SIGNIFICANCE = SHARES["frequencies"]
 Symbol = tuple[str, ...]
 
 
@@ -49,13 +49,14 @@ class Before:
     public : PublicFrequencies
     counts : mapping of (secret, input) to int
         As its internal evidence has them.
-    source : str
-        SHA-256 (hex) of the source that it was made of, as its record says.
+    source, snapshot : str
+        SHA-256 (hex) of the source that it was made of, and of its recoded records, as its record says.
     """
 
     public: PublicFrequencies
     counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
     source: str = ""
+    snapshot: str = ""
 
 
 def frequency_claims(finished: FinishedFolder) -> list[Claim]:
@@ -82,7 +83,7 @@ def frequency_claims(finished: FinishedFolder) -> list[Claim]:
         all_of("selected values", _selected(public, labels, counted, spec)),
         _derived(public, counted, before, finished.noise_material),
         all_of("noise of other versions", _drawn_once(public, counted, before)),
-        all_of("spent", _spent(public, said, before, counted.sha256, first)),
+        all_of("spent", _spent(public, said, before, (counted.sha256, finished.snapshot.content_sha256), first)),
     ]
 
 
@@ -91,7 +92,8 @@ def _before(folder: ReleaseFolder) -> Before:
     public = PublicFrequencies.parse(folder.frequencies.read_bytes())
     counts = stored_counts(folder.joint if public.rows is None else folder.first_rows)
     record = read_json(folder.record) if folder.record.is_file() else {}
-    return Before(public, counts, str(record.get("origin", {}).get("source", "")))
+    origin = record.get("origin", {})
+    return Before(public, counts, str(origin.get("source", "")), str(origin.get("snapshot", "")))
 
 
 def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: SpecText) -> Iterator[Claim]:
@@ -215,14 +217,18 @@ def _drawn_once(public: PublicFrequencies, counted: Recount, before: Sequence[Be
 
 
 def _spent(
-    public: PublicFrequencies, said: SpecText, before: Sequence[Before], source: str, first: bool
+    public: PublicFrequencies, said: SpecText, before: Sequence[Before], made_of: tuple[str, str], first: bool
 ) -> Iterator[Claim]:
-    most = said.frequencies.max_epsilon
+    most, (source, snapshot) = said.frequencies.max_epsilon, made_of
     yield claim(
         "spent", most is None or public.spent <= most, f"is {public.spent!r}, beyond the max_epsilon of {most!r}"
     )
-    # One source is one and the same people, whoever says that they are others.
-    alike = [(told.source, told.public) for told in before if said.people == "same" or told.source == source]
+    # One source, or the same records in another file, is one and the same people, whoever says that they are others.
+    alike = [
+        (told.source, told.public)
+        for told in before
+        if said.people == "same" or told.source == source or told.snapshot == snapshot
+    ]
     if first and not before and said.people != "same":
         yield same("epsilon", public.spent, public.epsilon)
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,11 +209,22 @@ def _run_steps(
     spec, series, secret, workspace = run.spec, run.series, run.secret, run.workspace
     earlier, waiting = run.earlier, series.held.waiting
     fingerprint = None if secret is None else secret.fingerprint
+    require_others = partial(
+        require_other_people,
+        series.records.folder,
+        spec,
+        taken,
+        run.snapshot.content_sha256,
+        fingerprint,
+        run.estimated.joint,
+        earlier,
+        again or rotate,
+    )
     drawn = [*earlier, *(one.held for one in series.held.all)]
     if approval is None and all(one.record.origin.snapshot != run.snapshot.content_sha256 for one in drawn):
         # Of other records there are no rows to take over: what is refused after the optimisation is refused before.
         require_people(spec, earlier, rotate)
-        require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
+        require_others()
     prepared = _prepare(run)
     cached += ["optimise"] if prepared.optimised.cached else []
     head = None if run.register is None else run.register.head_sha256
@@ -241,7 +253,7 @@ def _run_steps(
     if isinstance(decision, Waiting):
         decision = decision.release
     if isinstance(decision, Draw):
-        require_other_people(series.records.folder, spec, taken, earlier, fingerprint, again or rotate)
+        require_others()
     keep_keys(series.records.folder, decision.version, spec, taken)
     warnings = _doubtful(run, prepared)
     told, done, late = _release(run, prepared, decision)

@@ -80,7 +80,9 @@ class Run:
         """What counts of this version are protected by."""
         waiting = self.series.held.waiting
         held = None if waiting is None else waiting.held
-        return ProtectionContext(self.spec, self.earlier, held, self.estimated.learned, self.snapshot.source_sha256)
+        snapshot, learned = self.snapshot, self.estimated.learned
+        source, content = snapshot.source_sha256, snapshot.content_sha256
+        return ProtectionContext(self.spec, self.earlier, held, learned, source, content)
 
     @property
     def record_key(self) -> RecordKey | None:

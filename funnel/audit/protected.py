@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
+from funnel.recount.noisy_moves import RECORD
 from funnel.recount.plausible import disagreement, plausible_noise
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
@@ -177,9 +178,27 @@ def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int
     return [shares.mean((place, weight / WHOLE) for place, weight in row) for row in rows_read]
 
 
+def departed(means: Sequence[Interval], public: PublicFrequencies, rows: int) -> list[Interval]:
+    """What these can be with the departures that are told, whose noise is further off with `FALSE_ALARM` at most."""
+    told = public.departures
+    assert told is not None
+    reach = cell_limit(told.scale, Fraction(FALSE_ALARM) / len(told.counts))
+    return [
+        Interval(
+            min(1.0, max(0.0, one.low + (count - reach) / RECORD / rows)),
+            min(1.0, max(0.0, one.high + (count + reach) / RECORD / rows)),
+        )
+        for one, count in zip(means, told.counts, strict=True)
+    ]
+
+
 TOO_FAR_OFF = (
     "the probabilities are said to be further off than rounding makes them as a rule, so it cannot be told from public "
     "files what they were"
+)
+OF_EXPECTED_PEOPLE = (
+    "the records do not fit the published channel and departures: these are of people whose parts were shortened, and "
+    "public files do not tell what that left out"
 )
 # Outweighs the error of the tails themselves.
 _ROUNDING = 1 + 2.0**-20
@@ -216,11 +235,21 @@ def is_usual(document: ProtocolDocument) -> bool:
 
 @check("frequencies", "table counted")
 def check_drawn_counts(known: AuditContext) -> Result:
-    """The released counts can have been drawn from the public shares by the protocol."""
-    limits = None if known.public is None else mean_limits(known.public, known.document, known.table.rows)
+    """The released counts can have been drawn from the public shares by the protocol.
+
+    With noise a later version publishes the channel of the people who are expected, and by how much the answers of
+    those who came depart from it, each person's part shortened. Nothing bounds what that leaves out, so that what does
+    not fit all the same is no proof: each draw is held to the channel of its own history, by the evidence.
+    """
+    public = known.public
+    limits = None if public is None else mean_limits(public, known.document, known.table.rows)
     if wrong := list(off_complaints(known.document, known.privacy.get("people"))):
         return judged("frequencies", wrong, "")
     found = check_frequencies(known.document, known.table.counts, limits)
+    if found.failed and limits is not None and public is not None and public.departures is not None:
+        found = check_frequencies(known.document, known.table.counts, departed(limits, public, known.table.rows))
+        if found.failed:
+            return unchecked("frequencies", OF_EXPECTED_PEOPLE)
     return found if found.failed or is_usual(known.document) else unchecked("frequencies", TOO_FAR_OFF)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
-from funnel.joint import IntArray, Joint, freeze
+from funnel.joint import IntArray, freeze
+
+if TYPE_CHECKING:
+    from funnel.frequencies.public_counts import Frequencies
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,11 @@ class NoisyDepartures:
 
 
 def noisy_departures(
-    exact: IntArray, length: int, epsilon: float, joint: Joint | None = None, secret: NoiseSecret | None = None
+    exact: IntArray,
+    length: int,
+    epsilon: float,
+    frequencies: Frequencies | None = None,
+    secret: NoiseSecret | None = None,
 ) -> NoisyDepartures:
     """Add noise to every departure, whether anybody adds to it or not.
 
@@ -55,15 +63,15 @@ def noisy_departures(
     length : int
     epsilon : float
         For all of them together.
-    joint : Joint, optional
-        Of the version, with its values.
+    frequencies : Frequencies, optional
+        The public ones of the version, with all other tables, which this noise is derived from, as that of means is.
     secret : NoiseSecret, optional
-        What the noise is derived from; without it, or values, the noise is fresh.
+        What the noise is derived from; without it, or frequencies, the noise is fresh.
 
     Raises
     ------
     EntropyError
         If there is no fresh key.
     """
-    key = None if secret is None or joint is None else secret.key("departures", epsilon, joint, [exact])
+    key = None if secret is None or frequencies is None else frequencies.key_beside(secret, "departures", epsilon)
     return NoisyDepartures(epsilon, length, exact + draw_noise(len(exact), epsilon, length, key))

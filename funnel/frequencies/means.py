@@ -10,7 +10,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.frequencies.noise import NoiseSecret, discrete_laplace_variance, draw_noise, scale_of
 from funnel.history.corrected import PARTS
-from funnel.joint import FloatArray, IntArray, Joint, freeze
+from funnel.joint import FloatArray, IntArray, freeze
 
 if TYPE_CHECKING:
     from funnel.frequencies.public_counts import Frequencies
@@ -53,7 +53,7 @@ def variances_of_noise(means: NoisyMeans, frequencies: Frequencies) -> FloatArra
 
 
 def noisy_means(
-    exact: IntArray, epsilon: float, joint: Joint | None = None, secret: NoiseSecret | None = None
+    exact: IntArray, epsilon: float, frequencies: Frequencies | None = None, secret: NoiseSecret | None = None
 ) -> NoisyMeans:
     """Add noise to every mean, whether anybody has the value or not.
 
@@ -63,15 +63,20 @@ def noisy_means(
         In parts of a record; one person more or less changes them by `PARTS` in all at most.
     epsilon : float
         For all of them together.
-    joint : Joint, optional
-        Of the version, with its values.
+    frequencies : Frequencies, optional
+        The public ones of the version, with noise and changes, which its noise on means is derived from.
     secret : NoiseSecret, optional
-        What the noise is derived from; without it, or values, the noise is fresh.
+        What the noise is derived from; without it, or frequencies, the noise is fresh.
 
     Raises
     ------
     EntropyError
         If there is no fresh key.
+
+    Notes
+    -----
+    The register has means up to a rounding alone, so that a key of exact ones could not be found again. Noisy tables
+    stand for them, since what follows from the same records, earlier versions and noisy tables is the same.
     """
-    key = None if secret is None or joint is None else secret.key("means", epsilon, joint, [exact])
+    key = None if secret is None or frequencies is None else frequencies.key_beside(secret, "means", epsilon)
     return NoisyMeans(epsilon, exact + draw_noise(len(exact), epsilon, PARTS, key))

@@ -103,7 +103,7 @@ class NoiseSecret:
         joint : Joint
             Of the version; its alphabets are what counts.
         exact : sequence of ndarray of int64
-            All counts that are to have noise, in their order.
+            All counts that are to have noise, in their order; of means the noisy counts and changes that they are for.
         since : sequence of str
             The earlier versions that changes are since.
         """

@@ -110,6 +110,25 @@ class Frequencies:
         found = (self.changes, self.rows, self.means, self.departures)
         return tuple(one for one in found if one is not None)
 
+    def key_beside(self, secret: NoiseSecret, kind: str, epsilon: float) -> bytes:
+        """What noise on ``kind`` is derived from, which is for all other noisy tables of the version.
+
+        These stand for exact numbers that the register has up to a rounding alone: what follows from the same records,
+        earlier versions and noisy tables is the same.
+
+        Raises
+        ------
+        SpecError
+            If the counts have no noise.
+        """
+        if self.noisy is None:
+            raise SpecError("only counts with noise have noisy tables beside them")
+        since = () if self.changes is None else self.changes.since
+        tables = [self.noisy, *(table for one in since for table in (one.secrets, one.stayed, one.left))]
+        if self.rows is not None:
+            tables += [self.rows.stayed, self.rows.left, self.rows.sizes]
+        return secret.key(kind, epsilon, self.joint, tables, [one.since for one in since])
+
     @property
     def part(self) -> float:
         """Of what this version spends, the part that the noise of the counts has; 1 without noise."""

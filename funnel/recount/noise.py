@@ -196,20 +196,29 @@ class NoiseMaterial:
         return derived(bytes.fromhex(self.secret.strip()), b"funnel record words 2", b"word", scope, b"noise")[:32]
 
     def wrong(
-        self, kind: str, epsilon: float, scale: float, of: Sequence[object], noise: Sequence[int], exact: Sequence[int]
+        self,
+        kind: str,
+        epsilon: float,
+        scale: float,
+        of: Sequence[object],
+        noise: Sequence[int],
+        exact: Sequence[int],
+        within: int = 0,
     ) -> int:
         """How many counts of a table have other noise than the secret gives them.
 
         Parameters
         ----------
         kind : str
-            "counts", "changes" or "rows".
+            "counts", "changes", "rows" or "means".
         epsilon, scale : float
             Of the noise.
         of : sequence
             What the table is of: its alphabets with their columns, and the versions that it tells changes since.
         noise, exact : sequence of int
-            In the order of the table.
+            In the order of the table; of means, the noisy counts and changes that they are for.
+        within : int
+            How far the noise that is found may be from the one that was added.
 
         Notes
         -----
@@ -219,7 +228,7 @@ class NoiseMaterial:
         """
         said = json.dumps([kind, self.source, epsilon, *of, list(exact)], separators=(",", ":"))
         key = hmac.new(self.root, b"funnel noise 1\0" + said.encode(), "sha256").digest()
-        return sum(not _is_noise(k, u, scale) for k, u in zip(noise, _digits(key, len(noise)), strict=True))
+        return sum(not _is_noise(k, u, scale, within) for k, u in zip(noise, _digits(key, len(noise)), strict=True))
 
 
 def _digits(key: bytes, size: int) -> Iterator[int]:
@@ -233,11 +242,11 @@ def _digits(key: bytes, size: int) -> Iterator[int]:
         yield found
 
 
-def _is_noise(k: int, digits: int, scale: float) -> bool:
-    """Whether some u with these first digits has noise k."""
+def _is_noise(k: int, digits: int, scale: float, within: int) -> bool:
+    """Whether some u with these first digits has noise of k, or so near to it."""
     unit = 1 << (128 * _BLOCKS)
-    return not below(Fraction(digits + 1, unit), lambda: _up_to(k - 1, scale)) and below(
-        Fraction(digits, unit), lambda: _up_to(k, scale)
+    return not below(Fraction(digits + 1, unit), lambda: _up_to(k - within - 1, scale)) and below(
+        Fraction(digits, unit), lambda: _up_to(k + within, scale)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows
@@ -80,15 +80,6 @@ def _by_count(cells: Sequence[int], exact: Sequence[int]) -> list[tuple[list[int
         ([z for z, count in zip(cells, exact, strict=True) if count % 2], "where counts are odd"),
     ]
     return [(group, where) for group, where in groups if len(group) > 1]
-
-
-def plausible_tables(tables: Mapping[str, Sequence[int]], scale: float) -> Plausible:
-    """Judge noise in several tables of one scale, by their names: all of it, and that of every table by itself.
-
-    What has noise in a part only, or none in one of the tables, is found there. See `plausible_noise`.
-    """
-    lines = [(list(table), f"in {name}") for name, table in tables.items() if table]
-    return _least_likely([count for table, _ in lines for count in table], lines if len(lines) > 1 else [], scale)
 
 
 def _least_likely(

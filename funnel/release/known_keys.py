@@ -10,9 +10,12 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from funnel.errors import LedgerError, SpecError
+from funnel.joint import Joint
+from funnel.release.documents import joint_document
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
+from funnel.release.record import Record
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN, stored_digests
 from funnel.spec import ReleaseSpec
@@ -32,12 +35,20 @@ def keep_keys(folder: Path, version: Version, spec: ReleaseSpec, snapshot: Snaps
 
 
 def require_other_people(
-    folder: Path, spec: ReleaseSpec, snapshot: Snapshot, earlier: Sequence[Earlier], secret: str | None, asked: bool
+    folder: Path,
+    spec: ReleaseSpec,
+    snapshot: Snapshot,
+    content: str,
+    secret: str | None,
+    counted: Joint,
+    earlier: Sequence[Earlier],
+    asked: bool,
 ) -> None:
     """Make sure that a draw for people who are said to be others is not one for the same people.
 
     They are the same where the source or the recoded records are those of an earlier version, and where a record key
-    is one of an earlier version under the same release secret.
+    is one of an earlier version under the same release secret; of a version without keys, where its records are the
+    same in another order: all counts are then equal.
 
     Parameters
     ----------
@@ -45,11 +56,15 @@ def require_other_people(
         With the keys of earlier versions (`keep_keys`).
     spec : ReleaseSpec
     snapshot : Snapshot
-        What would be drawn.
+        What would be drawn, with its record keys.
+    content : str
+        SHA-256 (hex) of its recoded records, by class where they are drawn by that.
+    secret : str or None
+        Fingerprint of the release secret, where the spec has a record key.
+    counted : Joint
+        Its exact counts.
     earlier : sequence of Earlier
         All versions whose rows were published or may have been seen.
-    secret : str, optional
-        Fingerprint of the release secret, where the spec has a record key.
     asked : bool
         Whether another draw is asked for, knowing that it reveals more: of one and the same source it is then made, and
         what it spends counts.
@@ -57,7 +72,7 @@ def require_other_people(
     Raises
     ------
     SpecError
-        If they are the same.
+        If they are the same, or an earlier version has keys that these cannot be held against.
     LedgerError
         If the keys of an earlier version are gone.
     """
@@ -65,14 +80,42 @@ def require_other_people(
         return
     digests = None
     for one in earlier:
-        origin = one.record.origin
-        if snapshot.source_sha256 == origin.source or snapshot.content_sha256 == origin.snapshot:
+        before = one.record.origin
+        if before.is_of_people(snapshot.source_sha256, content):
             if not asked:
                 raise _same_people(one, "are the records of", "; funnel release --again draws once more, knowingly")
-        elif secret is not None and (origin.secret, origin.record_key) == (secret, spec.record_key):
+        elif before.record_key is None:
+            if _has_counts(one, counted):
+                raise _same_people(one, "are as many with every combination of values as the records of", "")
+        elif (unlike := _unlike(one.record, spec, snapshot, secret)) is not None:
+            raise SpecError(
+                f"whether people of version {one.version} are among these cannot be known, since {unlike}, so nothing "
+                "was drawn: name the record_key as it was then, or release other people under another name"
+            )
+        elif before.secret == secret:
             digests = _digests(snapshot) if digests is None else digests
             if _share_any(_kept(folder, one), digests):
                 raise _same_people(one, "have record keys in common with", "")
+
+
+def _unlike(record: Record, spec: ReleaseSpec, snapshot: Snapshot, secret: str | None) -> str | None:
+    """Why the keys of a version cannot be held against others; None if they can, or its secret was rotated."""
+    if record.history is not None and record.history.register_name is not None:
+        return f"it is in the register {record.history.register_name!r}"
+    if spec.record_key is None:
+        return "it has a record key, and these have none"
+    before = record.origin
+    keys = (spec.record_key, snapshot.key_kinds)
+    if before.secret == secret and (before.record_key, before.key_kinds) != keys:
+        return "its record key is of columns of other names, or of another type"
+    return None
+
+
+def _has_counts(one: Earlier, counted: Joint) -> bool:
+    """Whether a version counted the same records of everything, as far as its counts are still there."""
+    if one.folder is None or not one.folder.joint.exists():
+        return False
+    return one.folder.joint.read_bytes() == joint_document(counted).to_bytes()
 
 
 def _same_people(one: Earlier, how: str, beside: str) -> SpecError:

@@ -69,6 +69,8 @@ class ProtectionContext:
         SHA-256 (hex) of the source. Versions of the series that were made of it are about the same people, whatever the
         spec says, and what they spent counts. Another source has other noise, also where its counts are the same:
         noise is derived from it.
+    snapshot : str or None
+        Digest of the recoded records. Versions with the same ones are about the same people too, in whatever file.
     """
 
     spec: ReleaseSpec
@@ -76,6 +78,7 @@ class ProtectionContext:
     held: Earlier | None = None
     learned: Share = NOTHING
     source: str | None = None
+    snapshot: str | None = None
 
     @property
     def versions(self) -> tuple[Earlier, ...]:
@@ -244,10 +247,11 @@ def _require_same_table(frequencies: Frequencies, counted: Joint) -> None:
 
 
 def _before(context: ProtectionContext) -> list[Record]:
-    """The records of all versions before about the same people: as the spec says, or of one and the same source."""
+    """The records of all versions before about the same people: as the spec says, or of the same source or records."""
     spec = context.spec
     if spec.register is None:
-        return [one.record for one in context.earlier if one.record.origin.source == context.source]
+        records = [one.record for one in context.earlier]
+        return [one for one in records if one.origin.is_of_people(context.source, context.snapshot)]
     found = {one.record.to_bytes(): one.record for one in context.earlier}
     for place in sorted(spec.workspace_folder.glob("*/records/*")):
         for record in Records(place).known.values():

@@ -136,7 +136,7 @@ def public_means(context: ProtectionContext, protected: Protected, exact: IntArr
     changes = None if record.changes is None else record.changes.noisy
 
     def draw(epsilon: float, secret: NoiseSecret) -> MeansPart:
-        return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies.joint, secret))
+        return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies, secret))
 
     counted = [exact.tolist(), context.settings, record.noisy, changes]
     return _with_tables(context, protected, "means", counted, draw)
@@ -159,7 +159,7 @@ def public_departures(
     counts, length = exact(part_for(context.spec.frequencies, context.learned))
 
     def draw(epsilon: float, secret: NoiseSecret) -> DeparturesPart:
-        return DeparturesPart.like(noisy_departures(counts, length, epsilon, protected.frequencies.joint, secret))
+        return DeparturesPart.like(noisy_departures(counts, length, epsilon, protected.frequencies, secret))
 
     counted = [counts.tolist(), length, context.settings, beside]
     return _with_tables(context, protected, "departures", counted, draw)

@@ -61,6 +61,10 @@ class Origin(Part):
             raise ValueError("names another number of key kinds than of key columns")
         return self
 
+    def is_of_people(self, source: str | None, snapshot: str | None) -> bool:
+        """Whether it is of the people of a source, or of recoded records, with these digests."""
+        return source == self.source or snapshot == self.snapshot
+
 
 class History(Part):
     """Who the people of a version are, and what everybody who keeps all versions can conclude; internal.

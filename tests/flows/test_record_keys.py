@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.errors import DataError, FunnelError, LedgerError, SpecError
+from funnel.errors import DataError, FunnelError, LedgerError, ReleaseRefused, SpecError
 from funnel.pipeline.tasks.secret_blocks import read_secret_block
+from funnel.release import protected
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
@@ -160,22 +162,38 @@ def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
     assert found.record_key(("id",), read_secret_block).secret == b"a long phrase that only the orchestrator holds"
 
 
-def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> None:
+def test_keys_of_another_kind_or_name_are_no_proof_that_people_are_others(tmp_path: Path) -> None:
+    """They have unrelated digests, so nobody could know; nor without keys, or from a register that has other ones."""
+    numbers = pa.array([i * 7919 % 10007 for i in range(3000)])
+    spec, source = project(tmp_path, table=adult_rows().append_column("id", numbers)), tmp_path / "people.parquet"
+    assert release(str(spec))["fresh"] is True
+    assert record_of(spec, "1.0.0").origin.key_kinds == ("number",)
+    unknown = "whether people of version 1.0.0 are among these cannot be known, since "
+    other = f"{unknown}its record key is of columns of other names, or of another type"
+    pq.write_table(adult_rows(1).append_column("id", numbers.cast(pa.string())), source)
+    refused(spec, SpecError, other)
+    pq.write_table(adult_rows(1).append_column("person", numbers), source)
+    spec.write_text(KEYED.replace('["id"]', '["person"]'))
+    refused(spec, SpecError, other)
+    with pytest.raises(SpecError, match=other):
+        release(str(spec), again=True)
+    spec.write_text(KEYED.replace('record_key = ["id"]\n', ""))
+    refused(spec, SpecError, f"{unknown}it has a record key, and these have none")
+
+
+def test_people_of_a_register_are_not_others_because_the_spec_says_so(tmp_path: Path) -> None:
+    spec = project(tmp_path, KEYED.replace('people = "different"', 'people = "same"\nregister = "adults"'))
+    release(str(spec))
+    pq.write_table(people().slice(1), tmp_path / "people.parquet")
+    spec.write_text(KEYED)
+    with pytest.raises(SpecError, match="cannot be known, since it is in the register 'adults'"):
+        release(str(spec), rotate_secret=True)
+
+
+def test_a_series_has_answers_of_its_own_under_the_same_secret(tmp_path: Path) -> None:
     numbers = pa.array([i * 7919 % 10007 for i in range(3000)])
     spec = project(tmp_path, table=adult_rows().append_column("id", numbers))
-    assert release(str(spec))["fresh"] is True
-    origin = record_of(spec, "1.0.0").origin
-    assert origin.key_kinds == ("number",)
-    pq.write_table(adult_rows().append_column("id", numbers.cast(pa.string())), tmp_path / "people.parquet")
-    second = release(str(spec))
-    assert (second["version"], second["fresh"], second["drawn"]) == ("1.1.0", True, True)
-    assert record_of(spec, "1.1.0").origin.key_kinds == ("text",)
-    assert rows_of(spec, "1.1.0") != rows_of(spec, "1.0.0")
-    # The same keys in a column of another name.
-    pq.write_table(adult_rows().append_column("person", numbers.cast(pa.string())), tmp_path / "people.parquet")
-    spec.write_text(KEYED.replace('["id"]', '["person"]'))
-    assert release(str(spec))["fresh"] is True
-    assert rows_of(spec, "1.2.0") != rows_of(spec, "1.1.0")
+    release(str(spec))
     # Another series with the same secret, of the same people and columns.
     other = project(tmp_path / "other", table=adult_rows().append_column("id", numbers))
     other.write_text(KEYED.replace('name = "people"', 'name = "others"'))
@@ -184,5 +202,45 @@ def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> No
     shutil.copy(tmp_path / ".funnel" / "people" / FILE, work / FILE)
     release(str(other))
     found = ReleaseFolder(tmp_path / "other" / "releases" / "others" / "1.0.0")
-    assert Record.read(found.record).origin.secret == origin.secret
+    assert Record.read(found.record).origin.secret == record_of(spec, "1.0.0").origin.secret
     assert found.data.read_bytes() != rows_of(spec, "1.0.0")
+
+
+MARITAL = '["Divorced", "Married-civ-spouse", "Never-married", "Separated", "Widowed", "Other"]'
+RELATIONSHIP = '["Husband", "Not-in-family", "Other-relative", "Own-child", "Unmarried", "Wife"]'
+NOISY = KEYED.replace('frequencies.protection = "none"\n', 'frequencies.protection = "noise"\n')
+# Values that are learned under noise are others in every file, and with them the recoded records.
+NOISY += f'\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = {MARITAL}\nrelationship = {RELATIONSHIP}\n'
+
+
+def test_the_same_records_in_another_file_are_the_same_people_and_what_they_spend_adds_up(tmp_path: Path) -> None:
+    for number, text in enumerate((NOISY, NOISY.replace('record_key = ["id"]\n', ""))):
+        folder = tmp_path / str(number)
+        spec = project(folder, text)
+        release(str(spec))
+        pq.write_table(people(), folder / "people.parquet", compression="gzip", row_group_size=700)
+        refused(spec, SpecError, "these are the records of version 1.0.0")
+        assert release(str(spec), again=True)["drawn"]
+        told = FrequenciesDocument.read(find_release(latest_of(spec)).frequencies)
+        assert (told.epsilon, told.spent) == (1.0, 2.0)
+        # The second computation adds them up by itself.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(protected, "_before", lambda context: [])
+            pq.write_table(people(), folder / "people.parquet", compression="brotli")
+            with pytest.raises(ReleaseRefused, match=r"spent epsilon is 1\.0, and the versions that are there have"):
+                release(str(spec), again=True)
+
+
+def latest_of(spec: Path) -> Path:
+    return spec.parent / "releases" / "people" / "latest"
+
+
+def test_records_without_keys_are_the_same_people_in_any_order(tmp_path: Path) -> None:
+    spec = project(tmp_path, KEYED.replace('record_key = ["id"]\n', ""))
+    release(str(spec))
+    order = pa.array(np.random.default_rng(1).permutation(3000))
+    pq.write_table(people().take(order), tmp_path / "people.parquet")
+    words = "these are as many with every combination of values as the records of version 1.0.0, so people are the same"
+    refused(spec, SpecError, words)
+    with pytest.raises(SpecError, match=words):
+        release(str(spec), again=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR
+from tests.sabotage.scenes import NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR
 
 CAUGHT = "register"
 TOLD = "law"
@@ -232,6 +232,40 @@ FOLLOWING = [
                 "if found.channel.is_invariant and frequencies.noise is not None:",
                 "if found.channel.is_invariant:",
             ),
+        )
+    ),
+    *(
+        Mutant(
+            what,
+            breaks,
+            "funnel.frequencies.means",
+            "draw_noise(len(exact), epsilon, PARTS, key)",
+            new,
+            CAUGHT,
+            NOISY_RIGHT_YEAR,
+        )
+        for what, breaks, new in (
+            (
+                "noise on means of half the scale",
+                "means that cost twice what is told",
+                "draw_noise(len(exact), 2 * epsilon, PARTS, key)",
+            ),
+            (
+                "noise on means in whole records",
+                "what every mean is beyond whole records",
+                "draw_noise(len(exact), epsilon, PARTS, key) // PARTS * PARTS",
+            ),
+            (
+                "noise on means that could be chosen",
+                "whatever who draws it likes to tell",
+                "draw_noise(len(exact), epsilon, PARTS)",
+            ),
+            (
+                "one mean has no noise",
+                "one exact mean",
+                "draw_noise(len(exact), epsilon, PARTS, key) * (np.arange(len(exact)) > 0)",
+            ),
+            ("the same noise on all means", "exact differences", "draw_noise(1, epsilon, PARTS, key)"),
         )
     ),
 ]

@@ -89,6 +89,7 @@ RIGHT_YEARS = (
     .replace("epsilon = 0.5", 'protection = "none"')
 )
 """The same without noise, of values that are right on average."""
+NOISY_RIGHT_YEARS = RIGHT_YEARS.replace('protection = "none"', "epsilon = 0.5")
 EXPLAINED_SPEC = (
     SPEC.replace('["marital-status", "sex"]', '["income"]')
     .replace('["workclass", "age"]', '["age"]')
@@ -369,6 +370,13 @@ THIRD_YEAR = Scene(
 RIGHT_YEAR = Scene(
     "a third version about the same people, right on average", RIGHT_YEARS, earlier=True, years=True, change=third_wave
 )
+NOISY_RIGHT_YEAR = Scene(
+    "a third version about the same people, right on average by noisy means",
+    NOISY_RIGHT_YEARS,
+    earlier=True,
+    years=True,
+    change=third_wave,
+)
 HONEST = (
     ANY_COLUMN,
     ANY_TWO,
@@ -392,6 +400,7 @@ HONEST = (
     SECOND_YEAR,
     THIRD_YEAR,
     RIGHT_YEAR,
+    NOISY_RIGHT_YEAR,
 )
 """Scenes in which an honest run publishes."""
 

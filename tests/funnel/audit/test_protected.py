@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,13 @@ import numpy as np
 import pytest
 
 from funnel.audit.arithmetic import Interval
-from funnel.audit.protected import check_frequencies, mean_limits, read_frequencies
-from funnel.audit.recheck import Told, recheck
+from funnel.audit.check import State
+from funnel.audit.protected import check_drawn_counts, check_frequencies, mean_limits, read_frequencies
+from funnel.audit.recheck import Told, is_excused, recheck
 from funnel.errors import DataError
+from funnel.frequencies.noise import scale_of
 from funnel.pipeline.flows.pipeline import run_release
+from funnel.recount.noisy_moves import RECORD, NoisyChanges, NoisyDepartures, NoisyMeans
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -139,6 +143,39 @@ def test_true_shares_are_within_their_limits(released: Path) -> None:
     for expected, mean in zip((document.protocol.matrix @ (shares / shares.sum())).tolist(), limits, strict=True):
         assert mean.low - 0.02 <= expected <= mean.high + 0.02
         assert mean.high - mean.low < 0.2
+
+
+def test_records_are_held_to_the_channel_with_its_departures(released: Path) -> None:
+    """What these explain passes; what they do not is no proof where they are told, since people's parts are shortened."""
+    folder = ReleaseFolder(released)
+    document = ProtocolDocument.read(folder.protocol)
+    public = read_frequencies(folder, document)
+    assert public is not None
+    n, b = sum(map(sum, public.counts)), len(document.entries)
+    counts = np.zeros(b, dtype=np.int64)
+    counts[0] = n
+    limits = mean_limits(public, document, n)
+    off = [
+        round((share - (one.low + one.high) / 2) * n) * RECORD for share, one in zip(counts / n, limits, strict=True)
+    ]
+    length = 3 * RECORD
+    explained = NoisyDepartures(0.25, float(scale_of(0.25, length)), length, tuple(off))
+    moved, means = NoisyChanges(0.25, 8.0, ()), NoisyMeans(0.25, 8.0, (1,))
+    for blocks, state in (
+        ({}, State.FAILED),
+        ({"changes": moved, "means": means}, State.FAILED),
+        ({"changes": moved, "departures": replace(explained, counts=(0,) * b)}, State.UNCHECKED),
+        ({"changes": moved, "departures": explained}, State.PASSED),
+    ):
+        known: Any = SimpleNamespace(
+            public=replace(public, **blocks),
+            document=document,
+            privacy={"people": "same"},
+            table=SimpleNamespace(rows=n, counts=counts),
+        )
+        found = check_drawn_counts(known)
+        assert found.state is state
+        assert is_excused(found, False) is (state is State.UNCHECKED)
 
 
 @pytest.mark.parametrize(("off", "state"), [(0.0, "failed"), (1 / 64, "passed")])
