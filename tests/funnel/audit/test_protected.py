@@ -146,7 +146,7 @@ def test_true_shares_are_within_their_limits(released: Path) -> None:
 
 
 def test_records_are_held_to_the_channel_with_its_departures(released: Path) -> None:
-    """What these explain passes; what they do not is no proof where they are told, since people's parts are shortened."""
+    """What these explain passes; what they do not is no proof, since people's parts are shortened."""
     folder = ReleaseFolder(released)
     document = ProtocolDocument.read(folder.protocol)
     public = read_frequencies(folder, document)
