@@ -39,7 +39,7 @@ TEXT = (
     SPEC.replace('frequencies.protection = "none"\n', NOISE).replace(
         'publish = ["relationship"]', 'publish = ["relationship", "race"]'
     )
-    + f'\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = {MARITAL}\n'
+    + f'\n[limits]\nset_aside = 0.1\n\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = {MARITAL}\n'
 )
 
 

@@ -459,7 +459,7 @@ def test_a_drift_is_told_and_refused_where_the_spec_says_so(tmp_path: Path, peop
     table = table.set_column(income, "income", pa.array(moved))
     if people == "different":
         identifiers = table.column_names.index("id")
-        others = [f"other {one}" for one in table["id"].to_pylist()]
+        others = [one + 10**9 for one in table["id"].to_pylist()]
         table = table.set_column(identifiers, "id", pa.array(others))
     pq.write_table(table, tmp_path / "wave.parquet")
     strict = project(tmp_path, SPEC.replace('people = "same"', said + '\non_drift = "fail"'))

@@ -302,7 +302,7 @@ def test_what_classes_cannot_be_chosen_for_is_refused(tmp_path: Path, old: str, 
     assert old in WHOLE
     spec = WHOLE.replace(old, new)
     if "noise" in new:
-        spec += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
+        spec += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n\n[limits]\nset_aside = 1.0\n'
     project = make_project(tmp_path, spec, adult_rows(rows=3_000))
     with pytest.raises(SpecError, match=said):
         pipeline.run_release(ReleaseSpec.load(project), again=False, rotate=False)

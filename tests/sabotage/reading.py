@@ -193,7 +193,7 @@ READING = [
         "funnel.pipeline.tasks.estimate",
         "key = cache.key(snapshot.content_sha256, spec.secret, spec.inputs)",
         f"key = {TOOLS}.key_of(cache)",
-        "counted again",
+        "known_keys.require_other_people",
         OTHER_SOURCE,
     ),
     Mutant(

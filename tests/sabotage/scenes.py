@@ -78,7 +78,7 @@ NOISY = (
     .replace('["marital-status", "sex"]', '["marital-status"]')
     .replace("lip:1.0", "lip:2.0")
     .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
-    .replace("[output]", '[limits]\nset_aside = 0.1\n\n[mechanism]\nname = "grr"\n\n[output]')
+    .replace("[output]", '[limits]\nset_aside = 0.5\n\n[mechanism]\nname = "grr"\n\n[output]')
 )
 YEARS = FOLLOWED.replace('"panel"', '"people"').replace("epsilon = 2.0", "epsilon = 0.5")
 RIGHT_YEARS = (

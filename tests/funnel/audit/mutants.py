@@ -260,7 +260,7 @@ add("csv: one row less", csv(lambda c: b"".join(c.splitlines(True)[:-1])), "csv"
 add("csv: a further column", csv(lambda c: c.replace(b"\n", b',"1"\n')), "csv", "csv")
 
 
-@mutant("csv: taken away, and from the data package", "record", why="the publisher may have made none; the key tells")
+@mutant("csv: taken away, and from the data package", "record", "handouts")
 def _(f: Forger) -> None:
     f.folder.csv.unlink()
     f.package(lambda c: c["resources"].pop(0))

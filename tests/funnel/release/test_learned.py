@@ -107,7 +107,8 @@ def test_where_units_have_several_rows_names_are_learned_from_the_first_of_each(
         }
     )
     pq.write_table(table, tmp_path / "people.parquet")
-    said = {"publish": ["x"], "frequencies": NOISE, "history": {"people": "same"}}
+    limits = {"set_aside": 0.2}
+    said = {"publish": ["x"], "frequencies": NOISE, "history": {"people": "same"}, "limits": limits}
     spec = spec_of("people.parquet", tmp_path, **said, unit=["u"])
     source = open_source(spec.reading)
     workspace = spec.workspace_folder / "test"
