@@ -53,7 +53,7 @@ PROTECTING = [
         "what a source has spent is forgotten",
         "a loss of one version, where two were published about the same people",
         "funnel.release.protected",
-        "return [one.record for one in context.earlier if one.record.origin.source == context.source]",
+        "return [one for one in records if one.origin.is_of_people(context.source, context.snapshot)]",
         "return []",
         "noisy counts",
         PROTECTED_AGAIN,

@@ -31,7 +31,8 @@ from tests.projects import SPEC, make_project
 
 TEXT = (
     SPEC.replace('protection = "none"', 'protection = "noise"')
-    + '\n[limits]\nset_aside = 0.1\n\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = ["Divorced", "Married-civ-spouse", '
+    + '\n[limits]\nset_aside = 0.1\n\n[mechanism]\nname = "grr"\n\n[categories]\n'
+    + 'marital-status = ["Divorced", "Married-civ-spouse", '
     + '"Never-married", "Separated", "Widowed", "Other"]\n'
 )
 Path_ = tuple[str | int, ...]
