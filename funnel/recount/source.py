@@ -383,7 +383,7 @@ def _learn(
 
 
 def _cannot_exist(spec: ReleaseSpec, labels: Mapping[str, str]) -> bool:
-    return any(all(labels[column] in values for column, values in one.items()) for one in spec.impossible)
+    return any(all(labels.get(column) in values for column, values in one.items()) for one in spec.impossible)
 
 
 def _labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:

@@ -87,6 +87,14 @@ def test_no_record_has_one_and_both_audits_pass(made: Made) -> None:
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
 
 
+def test_bins_of_another_column_are_found_as_ever(tmp_path: Path) -> None:
+    text = NOISY.replace('["marital-status", "relationship"]', '["marital-status", "relationship", "age"]', 1)
+    text += '\n[recode.age]\nbins = "auto"\n\n[numbers.age]\nrange = [17, 90]\n'
+    text = text.replace('"noise"', '"none"').replace("frequencies.max_epsilon = 2.0\n", "")
+    told, _ = run_release(ReleaseSpec.load(make_project(tmp_path, text)), False, False)
+    assert overall(recheck(ReleaseFolder(Path(told["folder"])))) == State.PASSED
+
+
 def test_a_later_version_declares_fewer(made: Made, tmp_path: Path) -> None:
     text = made.spec.read_text(encoding="utf-8")
     fewer = text.replace('relationship = ["Husband", "Wife"]', 'relationship = ["Husband"]')
