@@ -98,18 +98,18 @@ def impossible_agrees(spec: ReleaseSpec) -> Iterator[str]:
                 f"[[impossible]] names {column!r}, which is not published; add it to publish, or leave it "
                 f"out{did_you_mean(column, spec.publish)}"
             )
-        elif not (known := _known_labels(spec, column)):
-            yield (
-                f"[[impossible]] names {column!r}, and nothing says which values it has; list them in [categories], or "
-                f"give edges of bins in [recode.{toml_key(column)}]"
-            )
-        else:
+        elif known := _known_labels(spec, column):
             for value in dict.fromkeys(value for listed in spec.impossible for value in listed.get(column, ())):
                 if value not in known:
                     yield (
                         f"[[impossible]] lists {value!r} of {column!r}, which is none of its values after "
                         f"recoding{did_you_mean(value, known)}"
                     )
+        elif spec.frequencies.kind.is_noisy:
+            yield (
+                f"[[impossible]] names {column!r}, and nothing says which values it has; list them in [categories], or "
+                f"give edges of bins in [recode.{toml_key(column)}]"
+            )
 
 
 def _known_labels(spec: ReleaseSpec, column: str) -> tuple[str, ...]:

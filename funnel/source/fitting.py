@@ -12,7 +12,7 @@ from funnel.progress import LOSS
 from funnel.readers.cells import number_in
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
-from funnel.wording import listed, nearest, same_name, toml_key
+from funnel.wording import did_you_mean, listed, nearest, same_name, toml_key
 
 # Values that a warning names.
 _NAMED = 5
@@ -162,6 +162,13 @@ def misfits(spec: ReleaseSpec, codings: Codings) -> Iterator[str]:
                 f"{_MEND % toml_key(column)}"
             )
 
+    for column in dict.fromkeys(column for one in spec.impossible for column in one):
+        values = {value for one in spec.impossible for value in one.get(column, ())}
+        if unmet := sorted(values - {*codings[column].labels}):
+            yield (
+                f"[[impossible]] lists {listed(map(repr, unmet), _NAMED)}, which no record has in column "
+                f"{column!r}{did_you_mean(unmet[0], codings[column].labels)}"
+            )
     for one in set_aside(spec, codings):
         yield f"{LOSS}{one.sentence}"
     if codings.grouping_kept < 1:

@@ -19,6 +19,7 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.source import recount
 from funnel.release.layout import ReleaseFolder
+from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.copies import copied
@@ -85,6 +86,27 @@ def test_no_record_has_one_and_both_audits_pass(made: Made) -> None:
     assert not any(map(cannot_be, records))
     for checks in (recheck(folder), recheck(folder, Told(public=True))):
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
+
+
+def test_of_whole_records_those_of_the_source_are_held_to_it_and_unknown_values_are_named(
+    tmp_path: Path,
+) -> None:
+    """Without noise nobody need list the values that there are."""
+    text = NOISY[: NOISY.index("[categories]")] + NOISY[NOISY.index("[[impossible]]") :].replace('"Wife"', '"Wiwe"')
+    text = text.replace('"noise"', '"none"').replace("frequencies.max_epsilon = 2.0\n", "")
+    text = text.replace('complete = ["income", "marital-status", "relationship"]\n', "")
+    wide = '["marital-status", "relationship", "education", "occupation"]'
+    text = text.replace('["marital-status", "relationship"]', wide)
+    spec = ReleaseSpec.load(make_project(tmp_path, text))
+    told, done = run_release(spec, False, False)
+    assert done is not None
+    said = "[[impossible]] lists 'Wiwe', which no record has in column 'relationship'; did you mean Wife?"
+    assert said in list(misfits(spec, done.snapshot.read_codings()))
+    folder = ReleaseFolder(Path(told["folder"]))
+    assert folder.classes.is_file()
+    records = pq.read_table(folder.data).to_pylist()
+    assert not any(map(cannot_be, records))
+    assert overall(recheck(folder)) == State.PASSED
 
 
 def test_bins_of_another_column_are_found_as_ever(tmp_path: Path) -> None:

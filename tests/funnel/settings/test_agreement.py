@@ -83,7 +83,12 @@ def refusal(**changes: Any) -> str:
             ["[[impossible]] names 'yy', which is not published", "did you mean y?"],
         ),
         (
-            {"impossible": [{"x": ["b"], "y": ["c"]}], "publish": ["x", "y"], "categories": {"x": ["b"]}},
+            {
+                "impossible": [{"x": ["b"], "y": ["c"]}],
+                "publish": ["x", "y"],
+                "categories": {"x": ["b"]},
+                "frequencies": {"protection": "noise"},
+            },
             ["[[impossible]] names 'y', and nothing says which values it has", "list them in [categories]"],
         ),
         (
