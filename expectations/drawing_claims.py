@@ -43,6 +43,8 @@ BY_SECRET = "secret at the same place of the source"
 SORTED_BY_INPUT = "input at this place if the file were sorted by it"
 SORTED_BY_SECRET = "secret at this place if the file were sorted by it"
 BY_ROW_BEFORE = "output of the row before"
+# Outputs say little of the secret: that a secret leans to one end is noted as rows are ordered.
+BY_SECRET_OF_ROW = "secret of the row"
 FAILURES = {
     BY_BLOCK: "the file is not the same everywhere",
     BY_HALF: "rows lean to one end of the file",
@@ -51,6 +53,7 @@ FAILURES = {
     SORTED_BY_INPUT: "rows are sorted by the input",
     SORTED_BY_SECRET: "rows are sorted by the secret",
     BY_ROW_BEFORE: "rows depend on the row before them",
+    BY_SECRET_OF_ROW: "records of a secret lean to one end of the file",
 }
 """Every kind of label of a place, with what it means that outputs have to do with it."""
 
@@ -126,10 +129,18 @@ def random_order(finished: FinishedFolder) -> list[Claim]:
     inputs = Placed(snapshot, channel.protocol.inputs, channel.records.sum(axis=0))
     released = Placed(finished.folder.data, finished.document.protocol.outputs, np.append(channel.drawn.by_output, 0))
     tables = order_tables(released, inputs, secret)
+    noted = finished.words.get("order")
+    by_secret = np.array(() if noted is None else noted.halves, dtype=np.int64).reshape(-1, 2)
+    told_apart = len(finished.draws.counts.inputs) > 1
+    records = finished.draws.counts.inputs.sum(axis=1) if told_apart else np.zeros(0, dtype=np.int64)
+    tables[BY_SECRET_OF_ROW] = by_secret
     p_values = {labels: association(table).p_value for labels, table in tables.items()}
     worst = min(p_values, key=lambda labels: p_values[labels])
     p_value = min(1.0, len(p_values) * p_values[worst])
-    return [_likely("order", p_value, SHARES["order"], f"tells something: {FAILURES[worst]}")]
+    return [
+        _likely("order", p_value, SHARES["order"], f"tells something: {FAILURES[worst]}"),
+        claim("order", np.array_equal(by_secret.sum(axis=1), records), "was not noted for every record by its secret"),
+    ]
 
 
 def in_source_order(finished: FinishedFolder) -> list[Claim]:

@@ -51,6 +51,9 @@ class WordStatistics:
         Digests (hex) of the runs that begin with a marked word.
     scope : str or None
         Of words that are derived from a secret and come again with it: a digest of the key. None for fresh words.
+    halves : tuple of (int, int), length c + 1 or 0
+        Of words that rows are ordered by, for each secret and for others: how many have the highest bit 0, so that
+        their rows come to the first half of the file, and how many have it 1. Empty where secrets are not told apart.
 
     Raises
     ------
@@ -68,12 +71,15 @@ class WordStatistics:
     repeated: NonNegativeInt
     runs: tuple[Digest, ...]
     scope: Digest | None
+    halves: tuple[tuple[NonNegativeInt, NonNegativeInt], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.words >= max(self.looked_at, self.marked) or max(self.ones) > self.looked_at:
             raise ValueError("has looked at more words than there were")
         if not self.marked >= self.kept >= max(self.repeated, len(self.runs)):
             raise ValueError("has kept more words than it has marked")
+        if self.halves and sum(map(sum, self.halves)) != self.words:
+            raise ValueError("has other words by secret than there were")
 
 
 def together(parts: Iterable[WordStatistics]) -> WordStatistics:
@@ -85,7 +91,7 @@ def together(parts: Iterable[WordStatistics]) -> WordStatistics:
         If there is none, or they were not made alike.
     """
     every = list(parts)
-    if len({(one.fixed, one.rarity, one.scope) for one in every}) != 1:
+    if len({(one.fixed, one.rarity, one.scope, len(one.halves)) for one in every}) != 1:
         raise ValueError("statistics of words that were not made alike cannot be put together")
     return WordStatistics(
         words=sum(one.words for one in every),
@@ -98,4 +104,5 @@ def together(parts: Iterable[WordStatistics]) -> WordStatistics:
         repeated=sum(one.repeated for one in every),
         runs=tuple(run for one in every for run in one.runs),
         scope=every[0].scope,
+        halves=tuple(map(tuple, np.sum([one.halves for one in every], axis=0).tolist())),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def check_unchanged(known: AuditContext) -> Found:
     Exactly from noisy counts, otherwise within what rounded shares leave open.
     """
     if known.public is not None:
-        return (yield from _counted(known, known.public.as_counts()))
+        return (yield from _counted(known, known.public.as_counts(), ordered=True))
     document, rows = known.document, known.public_rows
     stated = yield from _stated(known)
     if stated is not None:
@@ -70,10 +71,10 @@ def check_whole(known: AuditContext) -> Found:
 @check("exact unchanged", "internal exact invariant table", contained=True)
 def check_exact_unchanged(known: AuditContext) -> Found:
     """Shares of records unchanged follow from the protocol and the exact counts."""
-    return (yield from _counted(known, counted_of(known.evidence.joint)))
+    return (yield from _counted(known, counted_of(known.evidence.joint), ordered=False))
 
 
-def _counted(known: AuditContext, counted: Recount) -> Found:
+def _counted(known: AuditContext, counted: Recount, *, ordered: bool) -> Found:
     """The figures from counts of the secret and of what is published, public ones or exact ones."""
     document = known.document
     if document.inputs.columns != counted.published_columns:
@@ -83,7 +84,8 @@ def _counted(known: AuditContext, counted: Recount) -> Found:
         yield "a value has a count, and the protocol does not read it"
     elif stated is not None:
         shares = UnchangedShares.counted(exact)
-        yield from unchanged_complaints(stated, shares, _rule(known, counted.rows), _published(known))
+        rule = replace(_rule(known, counted.rows), ordered=ordered)
+        yield from unchanged_complaints(stated, shares, rule, _published(known))
     return "what stays unchanged, and what observers conclude, follows from the protocol and the counts"
 
 

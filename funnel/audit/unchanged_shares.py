@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -183,6 +184,11 @@ def _share(name: str, stated: Any, limit: Interval | None, step: float) -> Itera
 def _secrets(stated: Json, shares: UnchangedShares, secrets: Mapping[str, Placed], rule: Rule) -> Iterator[str]:
     if stated["secrets_total"] != len(secrets) or len(stated["secrets"]) != min(_LISTED, len(secrets)):
         yield f"{len(stated['secrets'])} of {stated['secrets_total']} values of the secret are listed"
+    # The most common first, by the shares that are public.
+    listed = [secrets.get(one["label"], ()) for one in stated["secrets"]]
+    common = [(sum(share.low for _, share in some), sum(share.high for _, share in some)) for some in listed]
+    if rule.ordered and any(high < low - rule.step for (_, high), (low, _) in pairwise(common)):
+        yield "values of the secret are not listed in the order of their shares"
     stays, same = shares.stays, shares.keeps(slice(shares.width))
     for one in stated["secrets"]:
         name, some = repr(one["label"]), secrets.get(one["label"])

@@ -39,12 +39,15 @@ class Rule:
         The largest lift of a secret that the guarantee allows; None where it sets no limit to single lifts.
     alone : float or None
         The budget for observers who know no column, where they have one of their own.
+    ordered : bool
+        Whether secrets are listed by the shares at hand, to a step: they are by public ones, not by exact ones.
     """
 
     step: float
     budget: float
     ceiling: float | None
     alone: float | None = None
+    ordered: bool = True
 
 
 @dataclass(frozen=True, eq=False)

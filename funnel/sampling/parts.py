@@ -25,7 +25,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.sampling.answers import Answers, answers
 from funnel.sampling.chunks import even_chunks
-from funnel.sampling.codes import InputEncoder
+from funnel.sampling.codes import CodeArray, InputEncoder
 from funnel.sampling.draw_counts import CellCounts
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.output_columns import GROUP_ROWS, ReleaseWriter
@@ -157,12 +157,16 @@ class _Seen:
         self.counts = CellCounts(a, b, 0 if plan.secret is None else len(plan.secret))
         self._secret = None if plan.secret is None else InputEncoder(plan.secret)
         rarity, scopes = rarity_for(plan.rows), {} if plan.keys is None else plan.keys.scopes
-        fixed = {"order": code_bits(plan.published.size)}
-        self._words = {use: WordRecord(rarity, fixed.get(use, 0), scopes.get(use)) for use in plan.purposes}
+        secrets = 0 if plan.secret is None else len(plan.secret)
+        fixed, told_apart = {"order": code_bits(plan.published.size)}, {"order": secrets}
+        self._words = {
+            use: WordRecord(rarity, fixed.get(use, 0), scopes.get(use), told_apart.get(use, 0)) for use in plan.purposes
+        }
+        self._secrets: CodeArray | None = None
 
     def drawn(self, some: Answers) -> None:
         """Note what was drawn."""
-        secrets = None if self._secret is None else self._secret.codes(some.batch)
+        self._secrets = secrets = None if self._secret is None else self._secret.codes(some.batch)
         self.counts.add(some.inputs, some.outputs, secrets)
         self._words["draw"].add(some.words)
 
@@ -178,8 +182,8 @@ class _Seen:
         return noted
 
     def ordered(self, tagged: WordArray) -> WordArray:
-        """Note what rows travel as, and hand it on."""
-        self._words["order"].add(tagged)
+        """Note what the rows that were drawn last travel as, and hand it on."""
+        self._words["order"].add(tagged, self._secrets)
         return tagged
 
     def words(self) -> tuple[WordStatistics, ...]:
@@ -264,7 +268,8 @@ def _found(folder: Path, record: Path, plan: Work) -> Done | None:
 
 
 def _statistics(said: dict[str, Any]) -> WordStatistics:
-    return WordStatistics(**{**said, "ones": tuple(said["ones"]), "runs": tuple(said["runs"])})
+    listed = {name: tuple(said[name]) for name in ("ones", "runs")}
+    return WordStatistics(**{**said, **listed, "halves": tuple(map(tuple, said["halves"]))})
 
 
 def content_digest(path: str | os.PathLike[str]) -> str:

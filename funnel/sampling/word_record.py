@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from funnel.sampling.codes import CodeArray
 from funnel.sampling.random_words import WordArray
 from funnel.word_statistics import RUN_BITS, RUN_WORDS, WORD_BITS, WordStatistics
 
@@ -39,17 +40,26 @@ class WordRecord:
         So many of the lowest bits are no random ones.
     scope : str, optional
         Of words that come again with their key.
+    secrets : int
+        c, where words are counted by the secret of their record; 0 where they are not.
     """
 
-    def __init__(self, rarity: int, fixed: int = 0, scope: str | None = None) -> None:
+    def __init__(self, rarity: int, fixed: int = 0, scope: str | None = None, secrets: int = 0) -> None:
         self._rarity, self._fixed, self._scope = rarity, fixed, scope
         self._words = self._looked_at = self._marked = 0
         self._ones = np.zeros(WORD_BITS, dtype=np.int64)
+        self._halves = np.zeros((secrets + 1 if secrets else 0, 2), dtype=np.int64)
         self._kept: list[int] = []
         self._runs: list[str] = []
 
-    def add(self, words: WordArray) -> None:
-        """Take in the words of a batch; O(words), about a nanosecond each."""
+    def add(self, words: WordArray, secrets: CodeArray | None = None) -> None:
+        """Take in the words of a batch, and the secrets of their records; O(words), some nanoseconds each."""
+        if secrets is not None:
+            # What is outside the alphabet, -1, is the last one.
+            cells = 2 * (secrets.astype(np.int64) % len(self._halves)) + (words >> np.uint64(WORD_BITS - 1)).astype(
+                np.int64
+            )
+            self._halves += np.bincount(cells, minlength=self._halves.size).reshape(self._halves.shape)
         looked_at = np.ascontiguousarray(words[:_LOOKED_AT], dtype="<u8")
         self._words += len(words)
         self._looked_at += len(looked_at)
@@ -81,4 +91,5 @@ class WordRecord:
             len(self._kept) - len(set(self._kept)),
             tuple(self._runs),
             self._scope,
+            tuple((first, second) for first, second in self._halves.tolist()),
         )

@@ -352,11 +352,37 @@ def test_counts_by_secret_have_to_agree_with_all_else_that_is_known(clean: Drawi
     assert re.match(one_a_record, failures(of_counts(clean, table, turned))[INDEPENDENCE])
     # The order of the spec may be another than that of the recount, as long as the counts are in it.
     places = np.r_[np.arange(len(secret))[::-1], len(secret)]
-    assert failures(of_counts(clean, table[places], turned)) == {}
+    halves = [clean.words["order"].halves[place] for place in places]
+    assert failures(with_halves(of_counts(clean, table[places], turned), halves)) == {}
     # All records of one secret are said to be of another: pairs stay, and so do all draws.
     table[0] += table[1]
     table[1] = 0
     assert re.match(one_a_record, failures(of_counts(clean, table))[INDEPENDENCE])
+
+
+def with_halves(drawing: Drawing, halves: list[tuple[int, int]]) -> Drawing:
+    """The same with other notes of which half of the file the records of each secret came to."""
+    order = replace(drawing.words["order"], halves=tuple(map(tuple, halves)))
+    return replace(drawing, words={**drawing.words, "order": order})
+
+
+def test_a_secret_that_leans_to_one_end_of_the_file_is_found(clean: Drawing) -> None:
+    halves = [list(one) for one in clean.words["order"].halves]
+    most = max(range(len(halves)), key=lambda s: sum(halves[s]))
+    rest = [s for s in range(len(halves)) if s != most]
+    # What one secret has more in the first half the others have more in the second.
+    moved = sum(halves[most]) // 5
+    assert halves[most][1] >= moved
+    halves[most] = [halves[most][0] + moved, halves[most][1] - moved]
+    for s in rest:
+        own = min(halves[s][0], moved)
+        halves[s], moved = [halves[s][0] - own, halves[s][1] + own], moved - own
+    found = failures(with_halves(clean, [(first, second) for first, second in halves]))
+    assert re.match("order tells something: records of a secret lean to one end of the file: p-value", found[ORDER])
+    short = [(0, 0), *clean.words["order"].halves[1:-1], (0, 0)]
+    missing = clean.words["order"].words - sum(map(sum, short))
+    found = failures(with_halves(clean, [*short[:-1], (missing, 0)]))
+    assert "order was not noted for every record by its secret" in found[ORDER]
 
 
 def test_an_output_that_an_input_never_gives_is_told_by_its_secret(clean: Drawing) -> None:

@@ -161,6 +161,14 @@ DRAWING = [
         "random words",
     ),
     Mutant(
+        "order that leans by the secret",
+        "the half of the file that a row is in tells 60:40 of the secret, which its value hardly tells",
+        "funnel.sampling.row_order",
+        "tagged = words.to_order(drawn.batch) & ~_code_mask(outputs)",
+        f"tagged = {TOOLS}.leaning(drawn.batch, words.to_order(drawn.batch)) & ~_code_mask(outputs)",
+        "random order",
+    ),
+    Mutant(
         "order of the source",
         "the place of a row is that of the record",
         "funnel.sampling.row_order",

@@ -138,6 +138,14 @@ def sorted_words(plan: Plan, index: int, outputs: np.ndarray) -> WordArray:
     return (secrets_of(plan, index) << np.uint64(56)) | outputs.astype(np.uint64)
 
 
+def leaning(batch: pa.RecordBatch, words: WordArray) -> WordArray:
+    """Words by which one record in five comes to the half of its secret: 60:40 in all."""
+    half = np.array(batch.column("sex").to_pylist()) == "Male"
+    last = np.uint64(63)
+    told = (words & ~(np.uint64(1) << last)) | (half.astype(np.uint64) << last)
+    return np.where(np.arange(len(words)) % 5 == 0, told, words)
+
+
 class Coupled:
     """Words that are uniform for the records of each value, and among those larger the larger the secret's number."""
 

@@ -97,9 +97,12 @@ OF_COUNTS: tuple[tuple[str, Change], ...] = (
     # Each is rounded up in one way, so that a wider figure is as wrong as a narrower one.
     ("an error wider by its last digit", lambda block: block.update(error=wider(block["error"]))),
     ("an error of three digits", lambda block: block.update(error=float(f"{block['error'] * 0.994:.3g}"))),
-    ("values of the secret in another order", lambda block: block["secrets"].reverse()),
     ("a level above the bound that holds", lambda block: block["observers"][0].update(level=1.05)),
     ("another step of people beyond the bound", off("observers", 0, "outside", by=STEP)),
+)
+# They are in that of their public shares, which are not there where the secret is not published and counts are exact.
+OF_ORDER: tuple[tuple[str, Change], ...] = (
+    ("values of the secret in another order", lambda block: block["secrets"].reverse()),
 )
 OF_COUNTED_SECRET: tuple[tuple[str, Change], ...] = (
     ("another step of a limit", off("secrets", 1, "at_most", by=STEP)),
@@ -114,6 +117,7 @@ def changes_of(name: str, public: bool) -> list[tuple[str, Change]]:
     found += OF_PUBLISHED_SECRET if published else ()
     found += OF_COUNTS if counted else ()
     found += OF_COUNTED_SECRET if counted and published else ()
+    found += OF_ORDER if counted and (published or name.startswith("noise")) else ()
     return found
 
 
