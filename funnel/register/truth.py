@@ -134,7 +134,8 @@ def reader(past: Past, step: Step, people: Observed) -> Reader:
         beyond += float(standing.people[place] * said[above].sum() / said.sum())
         outside += int(standing.people[place]) if above.any() else 0
     moved = int(standing.people[standing.moved].sum())
-    return Reader(level, beyond / float(standing.people.sum()), moved, outside)
+    # A sum of floats may be a hair above the whole.
+    return Reader(level, min(1.0, beyond / float(standing.people.sum())), moved, outside)
 
 
 def true_past(register: Register) -> TruePast:
