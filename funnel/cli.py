@@ -374,6 +374,9 @@ def audit_command(
         root, checks = recheck_address(release, index, told, console.progress, evidence)
     console.print_checks(root, checks)
     if (complaint := error_of(root, checks)) is not None:
+        if as_json:
+            # One document: it says all that the sentence would.
+            click.get_current_context().exit(complaint.exit_code)
         raise complaint
 
 

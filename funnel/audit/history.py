@@ -168,6 +168,10 @@ def _report_complaints(told: PublicReport, change: Change, before: PublicReport,
         yield "figures.history.versions are not more than those of that version"
     if told.earlier_releases < before.earlier_releases:
         yield "earlier_releases are fewer than before that version"
+    if told.frequencies.protection != "noise" and {one.observer for one in earlier.observers} - {
+        one.observer for one in history.observers
+    }:
+        yield "figures.history.observers lack one of that version"
     spent, spent_before = told.frequencies.spent, before.frequencies.spent
     if spent is None or spent_before is None:
         return

@@ -110,6 +110,11 @@ def _series_complaints(told: PublicReport, history: History) -> Iterator[str]:
         yield "there is no such observer"
     if None not in secrets or (earlier and len(secrets) != history.versions):
         yield "there are not as many secrets as versions"
+    # Who stayed is counted wherever changes are, but not with noise, and not where people have several rows.
+    of_movers = any(one.observer.partition(", knowing ")[0] == OBSERVERS[1] for one in history.observers)
+    counted = told.frequencies.protection != "noise" and not told.unit
+    if of_movers > counted or (history.versions == 1 and of_movers < counted):
+        yield f"observers who know changes by whether people changed before are {'' if of_movers else 'not '}told of"
     own, numbers = Version.parse(told.version), {secret: Version.parse(secret.rpartition("/")[2]) for secret in earlier}
     later = {
         s for s, n in numbers.items() if n is not None and own is not None and s == f"{told.name}/{n}" and n >= own
@@ -142,7 +147,7 @@ UNTOLD = {
         "earlier_releases frequencies.spent frequencies.unprotected"
     ),
     "whose people these are": "people unit.# frequencies.covers_versions",
-    "what people who are in several versions add up to": (
+    "what people who are in several versions add up to, and for which observers": (
         "figures.history.observers.#.outside_at_most figures.history.observers.#.bounded "
         "figures.history.observers.#.level_of_all"
     ),

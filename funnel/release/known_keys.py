@@ -1,7 +1,8 @@
-"""Known keys: the record keys of versions that are said to be about different people, and whether two share any."""
+"""Known keys: whether versions that are said to be about different people are, by their record keys or their counts."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import LedgerError, SpecError
 from funnel.joint import Joint
-from funnel.release.documents import joint_document
+from funnel.release.documents import read_joint
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
@@ -19,7 +20,10 @@ from funnel.release.record import Record
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN, stored_digests
 from funnel.spec import ReleaseSpec
+from funnel.tails import likeness
 
+# How likely counts of different people are taken for those of the same ones, at most.
+FALSE_ALARM = 1e-6
 # The first and the last 64 bits of a digest, in this order.
 _DIGEST = np.dtype([("high", "<u8"), ("low", "<u8")])
 Digests = npt.NDArray[np.void]
@@ -47,8 +51,9 @@ def require_other_people(
     """Make sure that a draw for people who are said to be others is not one for the same people.
 
     They are the same where the source or the recoded records are those of an earlier version, and where a record key
-    is one of an earlier version under the same release secret; of a version without keys, where its records are the
-    same in another order: all counts are then equal.
+    is one of an earlier version under the same release secret. Without keys, and after the release secret was rotated,
+    they are where the counts are equal, or more alike than those of independent records of one population are with a
+    probability of one in a million: nearly all records are then the same.
 
     Parameters
     ----------
@@ -85,8 +90,7 @@ def require_other_people(
             if not asked:
                 raise _same_people(one, "are the records of", "; funnel release --again draws once more, knowingly")
         elif before.record_key is None:
-            if _has_counts(one, counted):
-                raise _same_people(one, "are as many with every combination of values as the records of", "")
+            _require_other_counts(one, counted)
         elif (unlike := _unlike(one.record, spec, snapshot, secret)) is not None:
             raise SpecError(
                 f"whether people of version {one.version} are among these cannot be known, since {unlike}, so nothing "
@@ -96,6 +100,8 @@ def require_other_people(
             digests = _digests(snapshot) if digests is None else digests
             if _share_any(_kept(folder, one), digests):
                 raise _same_people(one, "have record keys in common with", "")
+        else:
+            _require_other_counts(one, counted)
 
 
 def _unlike(record: Record, spec: ReleaseSpec, snapshot: Snapshot, secret: str | None) -> str | None:
@@ -111,11 +117,32 @@ def _unlike(record: Record, spec: ReleaseSpec, snapshot: Snapshot, secret: str |
     return None
 
 
-def _has_counts(one: Earlier, counted: Joint) -> bool:
-    """Whether a version counted the same records of everything, as far as its counts are still there."""
+def _require_other_counts(one: Earlier, counted: Joint) -> None:
+    """Refuse counts that are hardly those of other people than a version's, as far as its counts are still there."""
     if one.folder is None or not one.folder.joint.exists():
-        return False
-    return one.folder.joint.read_bytes() == joint_document(counted).to_bytes()
+        return
+    before = read_joint(one.folder.joint.read_bytes(), str(one.folder.joint))
+    names = [*counted.secret.columns, *counted.inputs.columns]
+    common = [name for name in names if name in (*before.secret.columns, *before.inputs.columns)]
+    if not common:
+        return
+    first, second = _counts_of(before, common), _counts_of(counted, common)
+    if first == second and len(common) == len(names):
+        raise _same_people(one, "are as many with every combination of values as the records of", "")
+    cells = sorted(first.keys() | second.keys())
+    if likeness(*(np.array([counts[cell] for cell in cells]) for counts in (first, second))) <= FALSE_ALARM:
+        raise _same_people(one, "are more alike than other people would be, once in a million versions, to", "")
+
+
+def _counts_of(joint: Joint, columns: Sequence[str]) -> Counter[tuple[str, ...]]:
+    """How often every combination of the values of some columns occurs."""
+    names = (*joint.secret.columns, *joint.inputs.columns)
+    places = [names.index(column) for column in columns]
+    counted: Counter[tuple[str, ...]] = Counter()
+    for s, x in np.argwhere(joint.counts).tolist():
+        symbol = joint.secret.symbols[s] + joint.inputs.symbols[x]
+        counted[tuple(symbol[place] for place in places)] += int(joint.counts[s, x])
+    return counted
 
 
 def _same_people(one: Earlier, how: str, beside: str) -> SpecError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from funnel.audit import history
 from funnel.audit.recheck import Told
-from funnel.audit.stated import untold
+from funnel.audit.stated import stated_complaints, untold
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
@@ -94,6 +96,28 @@ def test_only_another_snapshot_raises_the_second_number(later: ReleaseFolder) ->
     assert any("new_data" in said for said in history._number_complaints(patched, told.change))
     older = told.model_copy(update={"version": "0.9.0"})
     assert any("no version before" in said for said in history._number_complaints(older, told.change))
+
+
+@pytest.mark.parametrize("later", [WITHOUT_NOISE], ids=["none"], indirect=True)
+def test_the_second_observer_is_not_left_out(later: ReleaseFolder, tmp_path: Path) -> None:
+    """Of a first version, and beside a version that tells of it; where people have several rows it is not there."""
+
+    def without_movers(folder: ReleaseFolder) -> Any:
+        report = json.loads(folder.numbers.read_bytes())
+        history = report["figures"]["history"]
+        kept = [one for one in history["observers"] if one["observer"] == "transitions"]
+        assert 0 < len(kept) < len(history["observers"])
+        history["observers"] = kept
+        return report
+
+    assert not passes(later, without_movers(later))
+    first = ReleaseFolder(copied(later, tmp_path / "1.1.0").root.parent / "1.0.0")
+    shutil.copytree(later.root.parent / "1.0.0", first.root)
+    assert passes(first, json.loads(first.numbers.read_bytes()))
+    assert not passes(first, without_movers(first))
+    report = json.loads(later.numbers.read_bytes())
+    told = PublicReport.from_json(dump({**report, "unit": ["household"]}), "report.json")
+    assert any("are told of" in said for said in stated_complaints(told, 1.0, Fraction(1, 100)))
 
 
 @pytest.mark.parametrize("later", [FOLLOWED], ids=["noise"], indirect=True)
