@@ -81,6 +81,8 @@ class FinishedFolder:
     followed : Snapshot, optional
         What rows of people with histories were drawn from: the same records, with the channel of each history. None
         where rows are taken over: then it is no longer there.
+    kept_keys : Path, optional
+        Where the workspace keeps the digests of the record keys, by which later versions know people again.
     """
 
     spec: ReleaseSpec
@@ -95,6 +97,7 @@ class FinishedFolder:
     followed: Snapshot | None = None
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
+    kept_keys: Path | None = None
 
     @cached_property
     def spec_text(self) -> SpecText:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import blake2b
 from itertools import accumulate, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,9 +66,14 @@ def answer_claims(finished: FinishedFolder) -> list[Claim]:
         _digests_are_of_keys(finished.spec, snapshot, key),
         "are not those of the keys under the release secret",
     )
+    kept = claim(
+        "kept digests",
+        finished.kept_keys is None or _keeps(finished.kept_keys, snapshot),
+        "are not those of the records, so that a later version about the same people would not be known",
+    )
     given = finished.drawing_document is not None
     if given and followed is None:
-        return [digests, Claim("answers")]
+        return [digests, kept, Claim("answers")]
     protocol = ReleasedProtocol.parse(finished.folder.drawing.read_bytes()) if given else finished.laws.released
     pairs = finished.pairs
     drawn: Counter[int] = Counter()
@@ -77,6 +83,7 @@ def answer_claims(finished: FinishedFolder) -> list[Claim]:
     wrong = sum(abs(drawn[cell] - stated.get(cell, 0)) for cell in {*drawn, *stated}) // 2
     return [
         digests,
+        kept,
         claim("answers", not wrong, f"of {wrong:,} records are not those that their keys and the secret give"),
     ]
 
@@ -135,6 +142,16 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
         batch = next(file.iter_batches(batch_size=count, columns=[KEY_COLUMN]))
     stored = batch.column(0).to_pylist()
     return bool(stored) and (known.issuperset(stored) if len(first) > snapshot.dropped else bool(known & set(stored)))
+
+
+def _keeps(place: Path, snapshot: Snapshot) -> bool:
+    """Whether a file has the digests of all records of a snapshot, in any order."""
+    with pq.ParquetFile(snapshot.data.path) as file:
+        stored = b"".join(text for batch in file.iter_batches(columns=[KEY_COLUMN]) for text in batch[0].to_pylist())
+    kept, known = (
+        np.frombuffer(content, dtype="<u8,<u8") for content in (place.read_bytes() if place.is_file() else b"", stored)
+    )
+    return np.array_equal(np.sort(kept), np.sort(known))
 
 
 class _Answers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import socket
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -107,6 +108,31 @@ def is_remembered(ledger: Ledger, series: Series) -> bool:
     )
 
 
+def untrue(event: Event, folder: ReleaseFolder) -> str | None:
+    """What an entry about a version says otherwise than its record, read as plain JSON; None where nothing."""
+    record = json.loads(folder.record.read_bytes())
+    origin, history = record["origin"], record["history"] or {}
+    told = event.model_dump(mode="json", by_alias=True)
+    known = {
+        **{name: record[name] for name in ("version", "rows", "software")},
+        "guarantee": origin["guarantee"],
+        "key": origin["secret"],
+        "joint_level": history.get("level"),
+        **{name: history.get(name) for name in ("register", "histories", "moved", "outside")},
+    }
+    digests = {
+        **{name: origin[name] for name in ("source", "snapshot", "protocol")},
+        **{name: history.get(name) for name in ("target", "drawing")},
+        "register_head": history.get("head"),
+        "record": file_digest(folder.record),
+    }
+    for said, right in ((told, known), (told["digests"], digests)):
+        for name, value in right.items():
+            if said[name] != value:
+                return f"the entry about version {record['version']} in the ledger has another {name} than its record"
+    return None
+
+
 class Account:
     """What a run tells the ledger; see `accounting`.
 
@@ -168,6 +194,8 @@ class Account:
         """
         verdict = Verdict.read(folder.verdict)
         event = self._of_folder(folder, Judged(passed=verdict.passed, sentence=verdict.sentence()))
+        if (said := untrue(event, folder)) is not None:
+            raise LedgerError(f"nothing was published: {said}")
         try:
             self.ledger.append(event)
         except LedgerError as error:

@@ -10,6 +10,7 @@ from funnel.readers.source_files import file_digest
 from funnel.register.journal import Prepared as Entry
 from funnel.release.decision import TakeOver
 from funnel.release.earlier import Earlier
+from funnel.release.known_keys import kept_keys
 from funnel.release.layout import Version
 from funnel.release.validated import public_digests
 from funnel.release.verdict import Verdict
@@ -61,6 +62,7 @@ def validate(run: Run, draft: Draft, entry: Entry | None = None) -> Verdict:
         prepared=None if run.register is None or entry is None else Prepared(run.register.root, entry.folder),
         before=there,
         previous=None if previous is None else str(previous),
+        kept_keys=kept_keys(run.series.records.folder, draft.decision.version, run.spec),
         draws_before=_draws_before(earlier, file_digest(draft.folder.data)),
         progress=tell,
     )

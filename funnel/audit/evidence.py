@@ -20,6 +20,7 @@ from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import IntArray, Joint
+from funnel.recount.channel import Channel, entries_of
 from funnel.recount.found_histories import is_level
 from funnel.recount.plain_distributions import Distributions, figure_complaints
 from funnel.recount.source import Recount
@@ -28,6 +29,7 @@ from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_evidence import read_spec
+from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
@@ -223,6 +225,56 @@ def check_findings(known: AuditContext) -> Found:
     if told is not None if proven is None else not is_level(told, proven.nats, proven.nats * 1.01, _RELATIVE):
         yield "their level over all counts that the noise leaves possible is not the one that is found now"
     return "what was found then is found again"
+
+
+# What the internal report tells as it was found.
+_REPORTED = [
+    "utility",
+    "entropy",
+    "share",
+    "secret_information",
+    "guess_accuracy",
+    "prior_guess_accuracy",
+    "rows",
+    "outside",
+]
+
+
+@check("internal report", "internal record", contained=True)
+def check_internal_report(known: AuditContext) -> Found:
+    """The internal report has the figures that were found, and what one record tells follows from the counts."""
+    folder, counted = known.folder, counted_of(known.evidence.joint)
+    told = InternalReport.from_json(read_document(folder.internal_numbers), str(folder.internal_numbers))
+    for name in _REPORTED:
+        if getattr(told.figures, name) != getattr(known.evidence.findings, name):
+            yield f"its {name} is not that of the findings"
+    said = (told.alone.before, told.alone.after, told.alone.information)
+    if counted.having or told.alone.reason is not None:
+        return "its figures are those that were found"
+    found = _one_record(known.released.channel(counted))
+    for name, one, other in zip(("guess before", "guess after", "information"), said, found, strict=True):
+        if one is None or abs(one - other) > _RELATIVE * max(1.0, other):
+            yield f"the {name} of who sees one record does not follow from the counts"
+    return "its figures are those that were found, and what one record tells follows from the counts"
+
+
+def _one_record(channel: Channel) -> tuple[float, float, float]:
+    """How often the best guess of the secret is right, without a record and with one, and what it tells (nats)."""
+    counts = np.array(channel.counts, dtype=np.float64)
+    law = np.zeros((channel.c, len(channel.weights)))
+    for y, row in enumerate(channel.weights):
+        for x, weight in entries_of(row):
+            share = weight / channel.denominator
+            if channel.reads_secret:
+                law[x // channel.a, y] += counts[x // channel.a, x % channel.a] * share
+            else:
+                law[:, y] += counts[:, x] * share
+    law /= channel.n
+    prior = law.sum(axis=1, keepdims=True)
+    apart = prior * law.sum(axis=0)
+    there = law > 0
+    information = float((law[there] * np.log(law[there] / apart[there])).sum())
+    return float(prior.max()), float(law.max(axis=0).sum()), max(0.0, information)
 
 
 @check("verdict", "internal record")

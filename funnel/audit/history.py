@@ -175,7 +175,7 @@ def _report_complaints(told: PublicReport, change: Change, before: PublicReport,
     spent, spent_before = told.frequencies.spent, before.frequencies.spent
     if spent is None or spent_before is None:
         return
-    # Of other data the noise is another, which is paid for; noise of the same data may be the same.
-    own = told.frequencies.epsilon if change.new_data else None
+    # Of other data the noise is another, which is paid for; of those of a version before the last it may be the same.
+    own = told.frequencies.epsilon if change.new_data and history.versions == 2 else None
     if spent < (spent_before + (own or 0.0)) * (1 - 1e-12):
         yield "frequencies.spent is less than that version says, with what this one costs"

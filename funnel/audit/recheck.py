@@ -45,8 +45,8 @@ _OF_SIGNED_FILES = ("files", "documents")
 _ORDER = """files, signature, documents, values, parquet, csv, drawn numbers, drawn numbers table, package, handouts,
 versions, newest version, guarantee, labels, classes, balance, protected frequencies, leakage, law, prior, marginal,
 utility, frequencies, order, report, report figures, report page, annex, followed figures, secrets, version before,
-unchanged, whole records, evidence, leakage, law, exact balance, noise, findings, verdict, records, counts, drawing,
-draws, exact unchanged, texts, record, kept record, histories, spent"""
+unchanged, whole records, evidence, leakage, law, exact balance, noise, findings, internal report, verdict, records,
+counts, drawing, draws, exact unchanged, texts, record, kept record, histories, spent"""
 
 
 def _ordered() -> Iterator[Check[AuditContext]]:

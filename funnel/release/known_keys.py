@@ -34,8 +34,13 @@ def keep_keys(folder: Path, version: Version, spec: ReleaseSpec, snapshot: Snaps
 
     Nothing is kept where the spec has no record key, or a register that knows the people.
     """
-    if spec.record_key is not None and spec.register is None:
-        write_whole(_place(private_folder(folder), version), _digests(snapshot).tobytes())
+    if (place := kept_keys(folder, version, spec)) is not None:
+        write_whole(private_folder(folder) / place.name, _digests(snapshot).tobytes())
+
+
+def kept_keys(folder: Path, version: Version, spec: ReleaseSpec) -> Path | None:
+    """Where the digests of a version's record keys are kept; None where none are."""
+    return _place(folder, version) if spec.record_key is not None and spec.register is None else None
 
 
 def require_other_people(

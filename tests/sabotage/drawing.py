@@ -503,4 +503,13 @@ DRAWING = [
         "record classes",
         CLASSED,
     ),
+    Mutant(
+        "no digests of record keys are kept",
+        "another version about the same people would be taken for one about others",
+        "funnel.release.known_keys",
+        "_digests(snapshot).tobytes())",
+        "bytes(16 * snapshot.rows))",
+        "answers by key",
+        KEPT,
+    ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR
+from tests.sabotage.scenes import NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR, UNITS
 
 CAUGHT = "register"
 TOLD = "law"
@@ -277,5 +277,32 @@ FOLLOWING = [
         "np.where(whole > 1 << 40,",
         CAUGHT,
         THIRD_YEAR,
+    ),
+    Mutant(
+        "the second observer is not told of",
+        "nobody learns what who knows changes by who changed before concludes",
+        "funnel.pipeline.tasks.found_history",
+        "for one in found.by_observer",
+        "for one in found.by_observer[:1]",
+        CAUGHT,
+        SECOND_YEAR,
+    ),
+    Mutant(
+        "rows of a person in the order of the source",
+        "which row of a person is the first one is known to who knows the source",
+        "funnel.sampling.unit_order",
+        'return encrypted_words(keys, word_key(record_key, "order of the rows of a unit"))',
+        "return number",
+        CAUGHT,
+        UNITS,
+    ),
+    Mutant(
+        "no noise on how many rows people have",
+        "exact counts of people by the number of their rows",
+        "funnel.frequencies.unit_tables",
+        "noisy = (one + noise.reshape(one.shape) for one, noise in",
+        "noisy = (one + (one is not self.sizes) * noise.reshape(one.shape) for one, noise in",
+        CAUGHT,
+        UNITS,
     ),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import (
+    BREACHING,
     COUNTED,
     DRAWN,
     EXPLAINED,
@@ -547,5 +548,46 @@ PUBLISHING = [
         "rows=run.snapshot.rows,",
         "rows=run.snapshot.rows - 1,",
         "accounted.require_accounted",
+    ),
+    Mutant(
+        "another bound in the ledger",
+        "the ledger says that a smaller bound was kept",
+        "funnel.pipeline.ledger.account",
+        "guarantee=origin.guarantee,",
+        'guarantee="lip:0.1",',
+        "account.publishing",
+    ),
+    Mutant(
+        "fewer records in the ledger",
+        "the ledger says that fewer records were published",
+        "funnel.pipeline.ledger.account",
+        "rows=record.rows,",
+        "rows=record.rows // 2,",
+        "account.publishing",
+    ),
+    Mutant(
+        "attacks on the values of others",
+        "the internal report says that who sees a record learns less",
+        "funnel.report.internal.attacks",
+        '_figures("nothing", attack(read.counts[:, :, np.newaxis]',
+        '_figures("nothing", attack(read.counts[:, ::-1, np.newaxis]',
+        "recheck.require_audited",
+    ),
+    Mutant(
+        "an estimate that is not doubtful",
+        "the report does not say that there are too few records",
+        "funnel.release.public.findings",
+        "doubtful=confidence.doubtful",
+        "doubtful=not confidence.doubtful",
+        "secrets",
+    ),
+    Mutant(
+        "rules of disclosure that nobody heeds",
+        "frequencies that break a rule of the spec",
+        "funnel.pipeline.tasks.protect",
+        "if spec.disclosure.refuses(frequencies.protection):",
+        "if not spec.disclosure:",
+        "disclosure rules",
+        BREACHING,
     ),
 ]

@@ -193,7 +193,7 @@ READING = [
         "funnel.pipeline.tasks.estimate",
         "key = cache.key(snapshot.content_sha256, spec.secret, spec.inputs)",
         f"key = {TOOLS}.key_of(cache)",
-        "known_keys.require_other_people",
+        "known_keys._require_other_counts",
         OTHER_SOURCE,
     ),
     Mutant(

@@ -28,6 +28,8 @@ from funnel.sampling import partitions
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
 from tests.sabotage import tools
+from tests.tasks.test_units_noise import SPEC as ENCOUNTERS
+from tests.tasks.test_units_noise import encounters
 from tests.waves import FOLLOWED, WAVES, wave
 
 SPEC = """
@@ -236,9 +238,8 @@ def _cut(partitioned: bool) -> Iterator[None]:
 
 
 def change_source(folder: Path) -> None:
-    """Other people: every tenth record is gone."""
-    table = source()
-    pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(len(table))])), folder / "people.parquet")
+    """Other people, and not as many."""
+    pq.write_table(source(len(source())).slice(300), folder / "people.parquet")
 
 
 def next_year(folder: Path) -> None:
@@ -251,6 +252,11 @@ def next_year(folder: Path) -> None:
         column = pc.if_else(changed, before[::-1], before)
         table = table.set_column(table.column_names.index(name), name, column)
     pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(n)])), folder / "people.parquet")
+
+
+def write_encounters(folder: Path) -> None:
+    """Several rows of everybody, in no order."""
+    pq.write_table(encounters(0), folder / "people.parquet")
 
 
 def third_wave(folder: Path) -> None:
@@ -377,7 +383,14 @@ NOISY_RIGHT_YEAR = Scene(
     years=True,
     change=third_wave,
 )
+UNITS = Scene(
+    "a first release of several rows of people, under noise",
+    ENCOUNTERS.replace('"encounters"', '"people"'),
+    fresh=True,
+    change=write_encounters,
+)
 HONEST = (
+    UNITS,
     ANY_COLUMN,
     ANY_TWO,
     FRESH,
@@ -404,6 +417,7 @@ HONEST = (
 )
 """Scenes in which an honest run publishes."""
 
+BREACHING = Scene("frequencies that break a rule", QUICK.replace('"report"', '"refuse"'), fresh=True)
 EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)
 EXCHANGED_PROTOCOL = Scene("another protocol in the private folder", change=exchange_protocol)
 FORGED_PROTOCOL = Scene("a forged protocol in the private folder", change=forge_protocol)

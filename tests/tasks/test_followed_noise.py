@@ -23,8 +23,10 @@ from funnel.analysis.estimated import estimate_release
 from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
+from funnel.frequencies.noise import draw_noise
 from funnel.history.corrected import PARTS
 from funnel.history.past import Past
+from funnel.joint import IntArray
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.move_law import MoveDistribution, distribution_since
@@ -34,6 +36,7 @@ from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
 from funnel.release import protected, secret
 from funnel.release.findings import FindingsDocument
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.record import Record
@@ -352,6 +355,34 @@ def test_whoever_knows_the_true_tables_is_told_of_as_these_are_counted_by_hand(
         assert (found.tables_moved, found.tables_people) == (by_hand.moved, by_hand.people)
     # Both are looked at where they differ from what is published, and from what all changes tell.
     assert known.reader(2).level != pytest.approx(history.level)
+
+
+@pytest.mark.parametrize(("kind", "mechanism"), [("departures", "grr"), ("means", "invariant")])
+def test_no_two_versions_of_a_series_share_the_noise_on_what_follows_from_other_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, mechanism: str
+) -> None:
+    """Its key has no exact number of what it is added to; of the same source, drawn again, it must be another one too.
+
+    The last version is of the source of the first one, whose noisy counts are used again, and cost nothing.
+    """
+    keys = list[bytes]()
+
+    def noted(size: int, epsilon: float, sensitivity: int, key: bytes) -> IntArray:
+        keys.append(key)
+        return draw_noise(size, epsilon, sensitivity, key)
+
+    monkeypatch.setattr(f"funnel.frequencies.{kind}.draw_noise", noted)
+    spec, source = tmp_path / "panel.toml", tmp_path / "people.parquet"
+    text = PANEL.replace('"grr"', f'"{mechanism}"')
+    for number, (year, bound) in enumerate(((1984, 1.0), (1985, 1.0), (1985, 1.0), (1985, 0.9), (1984, 0.9))):
+        pq.write_table(wave(year, 240), source)
+        spec.write_text(text.replace("lip:1.0", f"lip:{bound}"), encoding="utf-8")
+        told, _ = run_release(ReleaseSpec.load(spec), number == 2, False)
+        assert told["drawn"]
+    said = FrequenciesDocument.read(ReleaseFolder(Path(told["folder"])).frequencies)
+    assert said.spent < 5 * said.epsilon
+    # Of a first version nothing follows from earlier ones.
+    assert len(keys) == len(set(keys)) == 4
 
 
 def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, tmp_path: Path) -> None:

@@ -821,6 +821,18 @@ internal("a record of the draw with another input", "draws", of_another_input, "
 internal("a record of the draw less", "draws", lambda c: c["records"].__setitem__(0, c["records"][0] - 1), "draws")
 internal("a draw counted twice", "draws", lambda c: c["cells"].__setitem__(1, c["cells"][0]), "evidence")
 internal("a lower level found", "findings", lambda c: c.update(level=0.5), "findings")
+internal(
+    "who sees a record guesses worse",
+    "internal_numbers",
+    lambda c: c["alone"].update(after=c["alone"]["before"]),
+    "internal report",
+)
+internal(
+    "nothing of the secret told",
+    "internal_numbers",
+    lambda c: c["figures"].update(secret_information=0.0),
+    "internal report",
+)
 internal("found not to hold", "findings", lambda c: c.update(holds=False), "findings")
 internal("found for another bound", "findings", lambda c: c.update(guarantee="lip:2.0"), "findings")
 internal(

@@ -39,6 +39,9 @@ def test_the_page_is_that_of_the_results() -> None:
     content = json.loads((second_versions.RESULTS / "second-versions.json").read_text(encoding="utf-8"))
     found = [second_versions.Found(**one) for one in content["versions"]]
     told = (second_versions.RESULTS / "second-versions.md").read_text(encoding="utf-8")
-    assert told == second_versions.page(content["people"], found)
+    audits = [second_versions.Audit(**one) for one in json.loads(second_versions.AUDITED.read_text(encoding="utf-8"))]
+    assert told == second_versions.page(content["people"], found, audits)
+    assert audits
+    assert all(one == second_versions.Audit(None, [], []) for one in audits)
     assert (len(found), content["people"]) == (200, 100_000)
     assert len(found) * min(one.p for one in found) > 0.05
