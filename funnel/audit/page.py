@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 from funnel.audit.arithmetic import guarantee_of, is_share_of, prior_limits, reads_published_only, share_step
-from funnel.audit.check import Found, Unchecked, check
+from funnel.audit.check import NOTED, Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
 from funnel.audit.package import fields_of
@@ -192,9 +192,29 @@ def check_numbers(known: AuditContext) -> Found:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
     yield from _left_out(known)
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
-    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_guess_complaints(known)))
+    all_said = (*stated, *_guess_complaints(known), *_judged_complaints(known))
+    yield from (f"{folder.numbers.name}: {said}" for said in all_said)
     unknown = "; ".join(untold(told.content(), document.rounded))
     return f"those of the protocol and the data package; could not be checked from public files: {unknown}"
+
+
+# Of the words of `Check.needs`: of what there is of every version as it is judged, and what is there only later.
+_AS_JUDGED, _LATER = {"asked", "folder", "internal"}, {"signature", "published", "record", "drawing", "register"}
+
+
+def _judged_complaints(known: AuditContext) -> Iterator[str]:
+    """Every check of an audit that such a version had to pass is named, once; of another funnel they may be others."""
+    named = [one.name for one in known.report.judged]
+    if len(set(named)) < len(named):
+        yield "judged names a check twice"
+    if _made_elsewhere(known):
+        return
+    has, own = (known.has - _LATER) | _AS_JUDGED, {one.name for one in NOTED}
+    expected = {one.name: one.says for one in NOTED if one.applies(has)}
+    if {one.name: one.description for one in known.report.judged if one.name in own} != expected:
+        yield "judged does not name the checks that such a version has to pass"
+    if own.issuperset(named):
+        yield "judged names no check of the source"
 
 
 # Of a coming version the figures were computed a second time before.

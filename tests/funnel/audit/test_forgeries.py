@@ -99,6 +99,14 @@ REPORT: dict[str, tuple[Path_, Change]] = {
     "what the mechanism keeps, compared": (("compared", 0, "share"), half),
     "the level, compared": (("compared", 0, "level"), half),
     "a mechanism that was not chosen": (("compared",), lambda rows: [*rows, {**rows[0], "mechanism": "grr"}]),
+    "nothing that was checked": (("judged",), to([])),
+    "a check less": (("judged",), lambda rows: rows[:-1]),
+    "a check twice": (("judged",), lambda rows: [*rows, rows[0]]),
+    "no check of the source": (
+        ("judged",),
+        lambda rows: rows[[one["name"] for one in rows].index("files") :],
+    ),
+    "another sentence on a check": (("judged", -1, "description"), to("all is well")),
     "the licence": (("licence", "name"), to("CC0-1.0")),
     "the contact": (("contact", "name"), to("Jane Doe")),
     "a version before": (
