@@ -140,8 +140,6 @@ def arranged(
         if noisy is not None:
             # As if the secret of the series gave this noise: there is one that does, and it is as likely as the other.
             outer.setattr(NoiseMaterial, "wrong", lambda *_: 0)
-        # Takes longest, and writes nothing that is public.
-        outer.setattr(pipeline, "explain", lambda *_: None)
         outer.setattr(protected, "protect", protect)
         if changes is not None:
             outer.setattr(protected_tables, "noisy_moves", moves)
