@@ -50,7 +50,9 @@ def test_releases_of_a_spec_are_within_the_bound_for_all_who_are_not_moved() -> 
         waves = FIGURES[observers.RELEASED][case.name]
         assert len(waves) == 5
         for wave in waves:
-            assert [one["observer"] for one in wave["by"]] == list(observers.OBSERVERS)
+            # Each of the secret of this wave, and of all before it.
+            assert {one["observer"] for one in wave["by"]} == set(observers.OBSERVERS)
+            assert all(one["bounded"] for one in wave["by"])
             for one in wave["by"]:
                 assert one["level"] <= case.guarantee.epsilon + 1e-9
                 assert one["outside"] <= one["moved"]
