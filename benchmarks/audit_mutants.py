@@ -16,11 +16,11 @@ from funnel.release.signature import SignatureDocument  # noqa: E402
 from tests.audits import recheck  # noqa: E402
 from tests.copies import copied  # noqa: E402
 from tests.funnel.audit.mutants import MUTANTS, Forger, Mutant  # noqa: E402
+from tests.funnel.audit.test_mutants import CONTACT, CSV  # noqa: E402
 from tests.projects import SPEC, make_project  # noqa: E402
 from tests.releases import make_release  # noqa: E402
 
 TABLE = ROOT / "benchmarks" / "results" / "audit-mutants.md"
-CONTACT = 'contact_name = "Office"\ncontact_email = "office@example.org"\n\n[output]\ncsv = true\n'
 
 
 def noticed(folder: ReleaseFolder, told: Told) -> list[str]:
@@ -48,7 +48,7 @@ def row(mutant: Mutant, original: ReleaseFolder, place: Path) -> tuple[str, list
 def main() -> None:
     """Write the table."""
     with tempfile.TemporaryDirectory() as folder:
-        original = make_release(make_project(Path(folder) / "project", SPEC + CONTACT))
+        original = make_release(make_project(Path(folder) / "project", SPEC.replace("[history]", CONTACT) + CSV))
         key = SignatureDocument.read(original.signature).public_key
         assert noticed(original, Told(key=key)) == []
         rows = []
