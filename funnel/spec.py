@@ -514,8 +514,10 @@ class ReleaseSpec(Section):
         )
         # Where a database is, does not count either; the table or query does.
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
-        if self.is_by_class:
-            # As the text says, which may leave the mechanism open.
+        # As the text says, which may leave the mechanism open, or the columns to the source.
+        if self.groups.auto:
+            said["publish"] = []
+        elif self.is_by_class:
             said["publish"] = list(self._whole)
         if self._asked is not None:
             said["mechanism"] = self._asked.model_dump(mode="json", exclude_defaults=True)

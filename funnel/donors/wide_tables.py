@@ -5,26 +5,28 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from funnel.alphabet import Alphabet
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.parts import parts_by_need
 from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
+from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee, Witness
 from funnel.guarantees.lip import LIP
-from funnel.guarantees.several import parts_of
+from funnel.guarantees.several import as_guarantee, parts_of
 from funnel.guarantees.srlip import SRLIP
-from funnel.joint import Joint
+from funnel.joint import FloatArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.sampling.donors import Donors
-from funnel.settings.disclosure_rules import Rules
+from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, Rules
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.optimum import optimal
 from funnel.solver.part_programme import budgets_of
@@ -45,15 +47,17 @@ class ColumnsSolution:
     Attributes
     ----------
     protocol : Protocol
-        Inputs and outputs are the classes; bound and balance hold exactly.
+        Inputs and outputs are the classes, after the secret where it is published and after known columns; bound and
+        balance hold exactly.
     classes : RecordClasses
         The questions that say of every record which class it is of.
     unchanged : float
         Share of the records that are expected to be published as they are.
     bound : float
         No invariant protocol that reads these columns leaves a larger share unchanged and meets the guarantee, if a
-        record tells of the secret what its class does; where observers may know any columns, none between the same
-        parts of classes whose donors are drawn evenly.
+        record tells of the secret what its class does; where the secret is published, none whose moves between classes
+        do not read it, and where observers may know any columns, none between the same parts of classes whose donors
+        are drawn evenly.
     by_column : mapping of str to float
         Of every column the share of the records whose value is expected to be published as it is.
     level : float
@@ -82,12 +86,12 @@ class ColumnsSolution:
 def fit_columns(
     source: Joint | pd.DataFrame | pa.Table | str | os.PathLike[str],
     groups: Sequence[Sequence[str] | str],
-    guarantee: Guarantee,
+    guarantee: Guarantee | Sequence[Guarantee],
     secret: Sequence[str] | str | None = None,
     *,
     known: Sequence[str] | AtOnce = (),
     least: int = 200,
-    rules: Rules = _RULES,
+    rules: Rules | None = None,
     gap: float = 1e-4,
     time_limit: float | None = None,
     progress: Progress = quiet,
@@ -105,11 +109,11 @@ def fit_columns(
     source : Joint, or table: pandas.DataFrame, pyarrow.Table or path of a parquet file
         The distribution that beliefs, bound and balance are about: counts (c, a) of the secret and of whole records.
     groups : sequence of sequences of str
-        The columns to publish. Those who change class stand beside donors in the order of these columns, so that
-        early ones agree more often.
-    guarantee : Guarantee
-        A bound on the posterior of the secret: lip, alip, ldp or pml, with known columns srlip, or several of
-        these.
+        The columns to publish, those of the secret among them under ``attribute``. Those who change class stand beside
+        donors in the order of these columns, so that early ones agree more often.
+    guarantee : Guarantee or sequence of Guarantee
+        A bound on the posterior of the secret: lip, alip, ldp or pml, with known columns srlip, attribute where the
+        secret is published, or several of these.
     secret : str or sequence of str, optional
         Columns of the secret; a Joint has them.
     known : sequence of str, "single" or "pairs", optional
@@ -119,8 +123,8 @@ def fit_columns(
         columns.
     least : int
         A class has at least so many records; parts of classes may have fewer.
-    rules : Rules
-        That counts of (secret, class) keep.
+    rules : Rules, optional
+        That counts of (secret, class) keep; by default those of a release.
     gap : float
         Requested bound - unchanged.
     time_limit : float, optional
@@ -134,7 +138,8 @@ def fit_columns(
     Raises
     ------
     SpecError
-        If columns are unknown, named twice or the secret's, or the guarantee is none on the posterior of the secret.
+        If columns are unknown, named twice or a part of the secret's, or the guarantee is none on the posterior of the
+        secret, or does not protect a secret that is published.
     InfeasibleGuarantee
         If no exchange of whole records keeps the bound for all observers of columns.
     DataError
@@ -151,23 +156,27 @@ def fit_columns(
     >>> round(found.unchanged, 3), found.classes.names
     (0.824, ('1', '2', '3'))
     """
-    started = time.perf_counter()
-    _check_kinds(guarantee, known)
-    at_once = AT_ONCE[known] if isinstance(known, str) else 0
+    started, guarantee = time.perf_counter(), as_guarantee(guarantee)
+    at_once = AT_ONCE.get(known, 0) if isinstance(known, str) else 0
     columns = _columns_of(groups)
+    named = source.secret.columns if isinstance(source, Joint) and secret is None else _names(secret)
+    records = tuple(column for column in columns if column not in named)
+    publishes = len(records) < len(columns)
+    _check_kinds(guarantee, known, publishes)
     for column in () if at_once else known:
-        if column not in columns:
-            raise SpecError(f"known names {column!r}, which is not published{did_you_mean(column, columns)}")
-    joint = _joint_of(source, columns, secret).occurring
-    if isinstance(source, Joint) and source.bounds is not None:
-        raise SpecError(
-            "the counts are known up to noise, and a bound over all tables within it is not kept for many columns; "
-            "give the protected counts themselves, joint.as_published"
-        )
+        if column not in records:
+            raise SpecError(f"known names {column!r}, which is not published{did_you_mean(column, records)}")
+    if publishes and not (records and {*named} <= {*columns}):
+        raise SpecError(f"publish all columns of the secret {list(named)} or none, and others with them")
+    joint = _joint_of(source, records, named).occurring
+    if rules is None:
+        rules = replace(_RULES, dominance=DOMINANCE_OF_PUBLISHED) if publishes else _RULES
     classes = grown(joint, least, rules, () if at_once else known, progress)
     if at_once:
         classes = parts_by_need(joint, classes, budgets_of(guarantee)[1], at_once)
     counted = Composition.of(joint, classes).joint
+    if publishes:
+        counted = counted.with_secret()
     found = optimal(
         counted, guarantee, gap, time_limit=time_limit, progress=progress, utility="unchanged", weights="share"
     )
@@ -177,14 +186,14 @@ def fit_columns(
         classes,
         found.utility,
         found.bound,
-        _by_column(joint, classes, found.protocol, columns),
+        _by_column(counted, found.protocol, Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, records)),
         level.value,
         level.witness,
         time.perf_counter() - started,
     )
 
 
-def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce) -> None:
+def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool) -> None:
     """Refuse guarantees that whole records cannot be moved under."""
     parts = parts_of(guarantee)
     if isinstance(known, str):
@@ -195,29 +204,40 @@ def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce) -> None:
                 f"{guarantee} is no bound for observers of columns; with known = {known!r} write for instance "
                 "lip:1.0 & srlip:2.0"
             )
-        if not all(isinstance(part, (LIP, SRLIP)) for part in parts):
-            raise SpecError(f"known = {known!r} goes with lip and srlip, and {guarantee} asks for more; leave that out")
+        if publishes or not all(type(part) in (LIP, SRLIP) for part in parts):
+            raise SpecError(
+                f"known = {known!r} goes with lip and srlip, and {guarantee} asks for more; leave that out, and the "
+                "columns of the secret"
+            )
         return
-    kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()))
+    kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()), *((Attribute,) if publishes else ()))
     if guarantee.is_perfect or not all(isinstance(part, kinds) for part in parts):
         raise SpecError(
             f"{guarantee} is no bound on the posterior of the secret that records of many columns could be moved "
-            "under; choose lip, alip, ldp or pml with a budget above 0, or name known columns for srlip"
+            "under; choose lip, alip, ldp or pml with a budget above 0, name known columns for srlip, or publish the "
+            "secret under attribute"
         )
 
 
-def _by_column(
-    joint: Joint, classes: RecordClasses, protocol: Protocol, columns: tuple[str, ...]
-) -> Mapping[str, float]:
-    """Of every column the share of the records that are expected to keep its value, whoever their donors are."""
-    donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, columns)
-    moves, sizes = protocol.matrix, donors.sizes
-    kept = np.full(len(columns), float(np.diag(moves) @ sizes))
-    for target, source in zip(*np.nonzero(moves), strict=True):
+def _by_column(joint: Joint, protocol: Protocol, donors: Donors) -> Mapping[str, float]:
+    """Of every column the share of the records that are expected to keep its value, whoever their donors are.
+
+    Moves do not read a published secret, so that people of every secret agree as often with their donors.
+    """
+    width = len([column for column in protocol.inputs.columns[:-1] if column not in donors.columns])
+    people = protocol.matrix * joint.counts.sum(axis=0)
+    flows: FloatArray = np.zeros((len(donors.sizes),) * 2)
+    of = [donors.classes.index(symbol[-1]) for symbol in protocol.inputs.symbols]
+    np.add.at(flows, (np.array(of)[:, np.newaxis], np.array(of)), people)
+    kept = np.full(len(donors.columns), float(np.trace(flows)))
+    for target, source in zip(*np.nonzero(flows), strict=True):
         if source != target:
-            kept += float(moves[target, source] * sizes[source]) * donors.agreeing(int(source), int(target))
-    of = dict(zip(columns, (kept / joint.n).tolist(), strict=True))
-    return {column: of[column] for column in joint.inputs.columns}
+            kept += float(flows[target, source]) * donors.agreeing(int(source), int(target))
+    found = {}
+    for j, column in enumerate(protocol.inputs.columns[:width]):
+        values = np.array([symbol[j] for symbol in protocol.inputs.symbols])
+        found[column] = float(people[values[:, np.newaxis] == values].sum()) / joint.n
+    return found | dict(zip(donors.columns, (kept / joint.n).tolist(), strict=True))
 
 
 def _columns_of(groups: Sequence[Sequence[str] | str]) -> tuple[str, ...]:
@@ -230,27 +250,30 @@ def _columns_of(groups: Sequence[Sequence[str] | str]) -> tuple[str, ...]:
     return columns
 
 
+def _names(secret: Sequence[str] | str | None) -> tuple[str, ...]:
+    return () if secret is None else (secret,) if isinstance(secret, str) else tuple(secret)
+
+
 def _joint_of(
-    source: Joint | pd.DataFrame | pa.Table | str | os.PathLike[str],
-    columns: tuple[str, ...],
-    secret: Sequence[str] | str | None,
+    source: Joint | pd.DataFrame | pa.Table | str | os.PathLike[str], columns: tuple[str, ...], secret: tuple[str, ...]
 ) -> Joint:
-    """The counts of secrets and records."""
-    named = () if secret is None else (secret,) if isinstance(secret, str) else tuple(secret)
-    if hidden := [column for column in columns if column in named]:
-        raise SpecError(
-            f"column {hidden[0]!r} is the secret, and a bound on the posterior alone does not protect a secret that is "
-            "published; leave it out of the groups"
-        )
+    """The counts of secrets and records, whose columns are in this order."""
     if not isinstance(source, Joint):
-        if not named:
+        if not secret:
             raise SpecError("name the columns of the secret, such as secret=['income']")
-        return Joint.from_table(source, named, columns)
-    if named and named != source.secret.columns:
-        raise SpecError(f"the joint has the secret {list(source.secret.columns)}, not {list(named)}")
+        return Joint.from_table(source, secret, columns)
+    if secret != source.secret.columns:
+        raise SpecError(f"the joint has the secret {list(source.secret.columns)}, not {list(secret)}")
     if sorted(columns) != sorted(source.inputs.columns):
         raise SpecError(
             f"the groups name the columns {sorted(columns)}, but the joint is over {sorted(source.inputs.columns)}; "
             "name each of them once"
         )
-    return source
+    if source.bounds is not None:
+        raise SpecError(
+            "the counts are known up to noise, and a bound over all tables within it is not kept for many columns; "
+            "give the protected counts themselves, joint.as_published"
+        )
+    places = [source.inputs.columns.index(column) for column in columns]
+    symbols = tuple(tuple(symbol[j] for j in places) for symbol in source.inputs.symbols)
+    return Joint(source.counts, source.secret, Alphabet(columns, symbols))

@@ -37,6 +37,10 @@ class Classifier(Interface):
         """Of the classes."""
 
     @property
+    def alphabet(self) -> Alphabet:
+        """Known values and name of every class."""
+
+    @property
     def draws_evenly(self) -> bool:
         """Whether donors have nothing to do with the record that they stand for."""
 
@@ -102,16 +106,18 @@ class Donors:
         columns : sequence of str
             Those of the records; who agrees in the first of them stands together.
         categories : mapping of str to sequence of str, optional
-            The values of every column in order; by default those that occur, in the order of the records.
+            The values of every column in order, before others that occur, which are sorted: so everybody who counts the
+            same records finds the same donors.
         """
         places = [records.columns.index(column) for column in columns]
         codes = np.empty((len(records), len(columns)), dtype=np.int32)
         values: list[tuple[str, ...]] = []
         for j, place in enumerate(places):
+            texts = [symbol[place] for symbol in records.symbols]
             known = () if categories is None else categories[columns[j]]
-            numbers = {text: i for i, text in enumerate(known)}
-            codes[:, j] = [numbers.setdefault(symbol[place], len(numbers)) for symbol in records.symbols]
-            values.append(tuple(numbers))
+            values.append(tuple(dict.fromkeys([*known, *sorted({*texts})])))
+            numbers = {text: i for i, text in enumerate(values[j])}
+            codes[:, j] = [numbers[text] for text in texts]
         of_record = classes.of_records(records)
         return cls(tuple(columns), tuple(values), codes, classes.names, of_record, counts, classes.draws_evenly)
 

@@ -69,7 +69,8 @@ def sanitise(
         model: a source sorted by the secret gives the secret away unless rows are shuffled.
     classes : RecordClasses, optional
         Where the protocol is over classes of records, the questions that say which one a record is of
-        (`funnel.fit_columns`). Whole records of the table are published then, with their class as last column.
+        (`funnel.fit_columns`). Whole records of the table are published then, after the secret if the protocol
+        publishes it, with their class as last column.
 
     Returns
     -------
@@ -108,7 +109,9 @@ def sanitise(
     published = published_by(protocol, donors)
     columns, outputs = published.columns(), published.size
     words = words_for(None if key is None else WordKeys.of(key, protocol))
-    read = protocol.inputs.columns if donors is None else donors.columns
+    read = [*protocol.inputs.columns]
+    if donors is not None:
+        read = [*read[:-1], *donors.columns]
     wanted = dict.fromkeys([*read, *(key.columns if key is not None else ())])
     batches: Iterable[pa.RecordBatch] = sliced(read_batches(table, list(wanted), DRAW_ROWS), DRAW_ROWS)
     if donors is not None:
@@ -147,7 +150,9 @@ def donors_of(
     DataError
         If the table cannot be read, a column is missing or holds nulls, or nobody is of a class that records come to.
     """
-    if protocol.inputs != protocol.outputs or protocol.inputs.symbols != tuple((name,) for name in classes.names):
+    over, width = protocol.inputs, len(classes.alphabet.columns)
+    of_classes = over.columns[-width:], {symbol[-width:] for symbol in over.symbols}
+    if over != protocol.outputs or of_classes != (classes.alphabet.columns, {*classes.alphabet.symbols}):
         raise SpecError("the protocol is not over these classes; take both of one solution of fit_columns")
     batches = read_batches(table, list(classes.columns), _BATCH_ROWS)
     counted, _ = count_combinations(batches, classes.columns)
@@ -156,8 +161,9 @@ def donors_of(
     records = Alphabet(classes.columns, tuple(sorted(counted)))
     counts = np.array([counted[symbol] for symbol in records.symbols], dtype=np.int64)
     donors = Donors.of(records, counts, classes, classes.columns)
-    somebody = donors.sizes > 0
-    if empty := int((protocol.matrix[~somebody][:, somebody].any(axis=1)).sum()):
+    of_class = np.array([donors.classes.index(symbol[-1]) for symbol in over.symbols])
+    somebody = donors.sizes[of_class] > 0
+    if empty := len(np.unique(of_class[(protocol.matrix[:, somebody] > 0).any(axis=1) & ~somebody])):
         raise DataError(
             f"no record of the table is of {empty:,} of the classes that others come to, so nobody is a donor there; "
             "fit the protocol to records that are more like these"

@@ -106,7 +106,7 @@ def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
         If another bound is asked for, or one of 0.
     """
     parts = parts_of(guarantee)
-    if guarantee.is_perfect or not all(isinstance(part, LIP | SRLIP) for part in parts):
+    if guarantee.is_perfect or not all(type(part) in (LIP, SRLIP) for part in parts):
         raise SpecError(f"{guarantee} cannot be kept between parts of classes; ask for lip and srlip above 0")
     knowing = [part.budget for part in parts if isinstance(part, SRLIP)]
     return min(part.budget for part in parts), min(knowing, default=math.inf)

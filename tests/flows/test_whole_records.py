@@ -54,6 +54,13 @@ def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolde
         assert "classes" in {check.name for check in checks}
 
 
+def test_all_columns_of_the_source_are_published_where_the_spec_says_auto(tmp_path: Path) -> None:
+    rows = adult_rows(rows=1_500).select(["relationship", "income", "sex"])
+    folder = make_release(make_project(tmp_path, WHOLE.replace(json.dumps(COLUMNS), '"auto"'), rows))
+    assert pq.read_table(folder.data).column_names == ["relationship", "sex", CLASS_COLUMN]
+    assert overall(recheck(folder)) == State.PASSED
+
+
 def test_the_same_release_again_is_told_to_be_unchanged(folder: ReleaseFolder) -> None:
     spec = ReleaseSpec.load(folder.root.parents[2] / "people.toml")
     require_same_spec(spec, Record.read(folder.record))

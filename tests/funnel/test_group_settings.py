@@ -39,6 +39,13 @@ def test_settings_in_memory_say_as_json_that_all_columns_were_asked_for() -> Non
     assert (said["publish"], said["groups"]["auto"]) == (["a", "b"], True)
 
 
+def test_a_spec_that_says_auto_is_the_same_spec_whatever_columns_a_source_has() -> None:
+    """Its internal copy says "auto", and the record of a release is held to this text."""
+    asked = publishing("auto")
+    assert asked.publishing(("a", "b")).digest == asked.digest
+    assert asked.digest != publishing(["a", "b"]).digest
+
+
 @pytest.mark.parametrize(
     ("publish", "changes", "said"),
     [

@@ -292,6 +292,7 @@ def test_other_bounds_are_refused() -> None:
         (funnel.LIP(1.0), "is no bound for observers of columns"),
         (funnel.SRLIP(0.0), "is no bound for observers of columns"),
         (funnel.Several([funnel.LDP(1.0), funnel.SRLIP(1.0)]), "goes with lip and srlip, and .* asks for more"),
+        (funnel.Attribute(1.0), "goes with lip and srlip, and attribute:1.0 asks for more"),
     ):
         with pytest.raises(SpecError, match=why):
             solved(joint, guarantee)

@@ -57,6 +57,7 @@ def test_several_guarantees_hold_together(found: ColumnsSolution) -> None:
     both = funnel.Several([funnel.LIP(1.0), funnel.LDP(1.1)])
     joint = Joint.from_table(ADULT, ["income"], FOUR)
     together = fit_columns(joint, FOUR, both)
+    assert fit_columns(joint, FOUR, list(both.parts)).protocol.digest == together.protocol.digest
     assert all(part.holds(together.classes.counted(joint), together.protocol) for part in both.parts)
     assert together.unchanged < found.unchanged
     with pytest.raises(SpecError, match="choose lip, alip, ldp or pml"):
@@ -79,18 +80,26 @@ def test_a_dozen_columns_of_adult() -> None:
     assert found.level <= 1
 
 
-def test_draws_are_what_was_expected(found: ColumnsSolution) -> None:
+# Guarantee, and columns that observers may know; the secret is published under attribute.
+DRAWN = [(funnel.LIP(1.0), ()), ([funnel.LIP(1.0), funnel.SRLIP(1.0)], ("sex",)), (funnel.Attribute(1.0), ())]
+
+
+@pytest.mark.parametrize(("guarantee", "known"), DRAWN)
+def test_draws_are_what_was_expected(guarantee: Guarantee | list[Guarantee], known: tuple[str, ...]) -> None:
     """Shares of unchanged values by column, and counts of every value, are within seven standard errors."""
-    source = pq.read_table(ADULT, columns=FOUR)
+    columns = ["income", *FOUR] if isinstance(guarantee, funnel.Attribute) else FOUR
+    found = fit_columns(ADULT, [columns[:2], *columns[2:]], guarantee, "income", known=known)
+    source = pq.read_table(ADULT, columns=columns)
     drawn = funnel.sanitise(ADULT, found.protocol, classes=found.classes, shuffle=False)
-    assert drawn.column_names == [*FOUR, CLASS_COLUMN]
+    assert drawn.column_names == [*columns, CLASS_COLUMN]
+    assert [*found.by_column] == columns
     n = source.num_rows
     kept = np.ones(n, dtype=bool)
-    for column in FOUR:
+    for column in columns:
         texts, shown = (np.array(part[column].to_pylist()) for part in (source, drawn))
         share, same = found.by_column[column], texts == shown
         kept &= same
-        assert abs(same.mean() - share) <= 7 * math.sqrt(share * (1 - share) / n)
+        assert abs(same.mean() - share) <= 7 * math.sqrt(max(0.0, share * (1 - share)) / n) + 1e-12
         # Each count is a sum of independent zeros and ones, of those with the value and of those who come to it.
         true, published = Counter(texts.tolist()), Counter(shown.tolist())
         assert published.keys() <= true.keys()
@@ -98,6 +107,35 @@ def test_draws_are_what_was_expected(found: ColumnsSolution) -> None:
     # Whoever changes class changes something that a question is about.
     share = found.unchanged
     assert abs(kept.mean() - share) <= 7 * math.sqrt(share * (1 - share) / n)
+
+
+def test_a_secret_is_published_under_a_bound_for_those_who_know_all_else() -> None:
+    joint = Joint.from_table(ADULT, ["income"], FOUR)
+    found = fit_columns(joint, [["income"], FOUR[::-1]], funnel.Attribute(1.0))
+    channel, inputs = found.protocol.matrix, found.protocol.inputs
+    assert inputs.columns == ("income", CLASS_COLUMN)
+    assert found.classes.columns == tuple(FOUR[::-1])
+    place = {symbol: number for number, symbol in enumerate(inputs.symbols)}
+    into = np.array([symbol[1] for symbol in inputs.symbols])
+    for name in found.classes.names:
+        low, high = (channel[:, place[value, name]] for value in ("<=50K", ">50K"))
+        assert np.maximum(low, high).max() > 0
+        assert (low <= math.exp(1.0) * high + 1e-15).all()
+        assert (high <= math.exp(1.0) * low + 1e-15).all()
+        # Whether a record changes its class is drawn unseen by its secret.
+        assert all(abs((low - high)[into == other].sum()) <= 1e-9 for other in found.classes.names)
+    assert 0.75 < found.unchanged <= found.bound <= found.unchanged + 1e-4
+    assert found.level <= 1
+    assert found.unchanged < min(found.by_column.values())
+
+
+def test_values_are_laid_out_alike_whatever_order_they_are_counted_in(found: ColumnsSolution) -> None:
+    joint = Joint.from_table(ADULT, ["income"], FOUR)
+    order = np.random.default_rng(0).permutation(len(joint.inputs))
+    symbols = tuple(joint.inputs.symbols[x] for x in order)
+    mixed = Joint.from_counts(joint.counts[:, order], joint.secret, funnel.Alphabet(joint.inputs.columns, symbols))
+    again = fit_columns(mixed, FOUR, funnel.LIP(1.0))
+    assert again.by_column == pytest.approx(found.by_column, abs=1e-9)
 
 
 def test_records_that_were_not_there_have_classes_too(found: ColumnsSolution) -> None:
@@ -144,7 +182,10 @@ def test_what_cannot_be_drawn_is_refused(found: ColumnsSolution) -> None:
         ([["sex"], ["sex"]], funnel.LIP(1.0), ["income"], "'sex' is in the groups twice"),
         ([["sex"], []], funnel.LIP(1.0), ["income"], "name the columns to publish"),
         ([], funnel.LIP(1.0), ["income"], "name the columns to publish"),
-        ([["sex"], ["income"]], funnel.LIP(1.0), ["income"], "'income' is the secret"),
+        ([["sex"], ["income"]], funnel.LIP(1.0), ["income"], "ask for attribute:1.0"),
+        ([["income"]], funnel.Attribute(1.0), ["income"], "and others with them"),
+        ([["sex"], ["income"]], funnel.Attribute(1.0), ["income", "race"], "publish all columns of the secret"),
+        ([["sex"], ["race"]], funnel.Attribute(1.0), ["income"], "publish the secret under attribute"),
         ([["sex"], ["race"]], funnel.LIP(1.0), None, "name the columns of the secret"),
     ],
 )
