@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import comb
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.split import Mixture, Split, Trace, best_split
+from funnel.solver.vertices import vertices_at_most
 
 # The share of a budget for a bound by a few groups, and of what is left then for the mixture.
 _BEGINNING, _MIXING = 0.25, 0.6
@@ -190,8 +190,3 @@ def is_listed(joint: Joint, guarantee: ConeGuarantee) -> bool:
 def has_few_vertices(region: Region) -> bool:
     """Whether double description takes no longer than column generation needs to get going."""
     return vertices_at_most(region.inputs, len(region.rows)) <= _FEW_VERTICES
-
-
-def vertices_at_most(a: int, rows: int) -> int:
-    """A crude bound on the number of vertices: a support of k inputs, and k - 1 rows at one of their two ends."""
-    return sum(comb(a, k) * comb(rows, k - 1) * 2 ** (k - 1) for k in range(1, min(a, rows + 1) + 1))
