@@ -18,9 +18,7 @@ import numpy as np
 import pandas as pd
 
 import funnel
-from benchmarks.cones import polyopt_cone, srlip_cone
-from funnel.mechanisms.robust_reporting import least_conditionals
-from funnel.solver.levels import LevelCone
+from benchmarks.cones import srlip_cone
 from funnel.solver.search import optimal_over_cone
 from funnel.solver.vertices import polytope_vertices
 
@@ -102,7 +100,7 @@ def measured(
 
 def over_cone(
     group: str, case: str, p: np.ndarray, rows: np.ndarray, epsilon: float, gap: float, target: str, limit: float,
-    setting: Setting, share: float | None = None, trace: bool = False, levels: LevelCone | None = None,
+    setting: Setting, share: float | None = None, trace: bool = False,
 ) -> Row:  # fmt: skip
     """Solve one case given as bare rows; with ``share``, the target is a gap of that share of H(X) in 60 s."""
     law = p.sum(axis=0)
@@ -115,7 +113,7 @@ def over_cone(
             setting.trace.append((case, clock() - started, entropy + value, entropy + bound))
 
     requested = gap if share is None else share * entropy
-    found = optimal_over_cone(rows, law, requested, 60.0, None, tick, levels)
+    found = optimal_over_cone(rows, law, requested, 60.0, None, tick)
     seconds = clock() - started
     left = found.split.bound - found.split.value
     c, a = p.shape
@@ -243,28 +241,6 @@ def group_srlip(setting: Setting) -> list[Row]:
     ]  # fmt: skip
 
 
-def group_polyopt(setting: Setting) -> list[Row]:
-    """PolyOpt at the size the RLDP paper leaves out; a law without empty cells among 1000 records."""
-    random = np.random.default_rng(1)
-    while True:
-        counts = random.multinomial(1000, random.dirichlet(np.full(25, 0.5))).reshape(5, 5)
-        if counts.min() > 0:
-            break
-    p = np.zeros((5, 25))
-    for s in range(5):
-        p[s, 5 * s : 5 * s + 5] = counts[s] / 1000
-    near = funnel.RLDP(1.0, set="chi2").neighbourhood(funnel.Joint.from_counts(counts).with_secret())
-
-    def levels(epsilon: float) -> LevelCone:
-        return LevelCone(counts / 1000, least_conditionals(near), float(np.exp(epsilon)))
-
-    return [
-        over_cone("polyopt", "PolyOpt 5 x 5, n = 1000", p, polyopt_cone(counts, epsilon), epsilon, 0.0,
-                  "1 % of H(X) in 60 s", 61.0, setting, 0.01, levels=levels(epsilon))
-        for epsilon in (1.0, 2.0)
-    ]  # fmt: skip
-
-
 def group_wide(setting: Setting) -> list[Row]:
     """A synthetic law of the size where the ALIP paper has only SRR."""
     counts = np.random.default_rng(0).integers(1, 1000, size=(15, 200))
@@ -325,7 +301,6 @@ GROUPS: dict[str, Callable[[Setting], list[Row]]] = {
     "ldp": group_ldp,
     "pairs": group_pairs,
     "srlip": group_srlip,
-    "polyopt": group_polyopt,
     "wide": group_wide,
     "records": group_records,
     "growth": group_growth,
