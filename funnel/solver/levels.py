@@ -52,12 +52,16 @@ class LevelCone:
         """Shape (c,)."""
         return np.asarray(1 - self.least.sum(axis=1))
 
-    def contains(self, rows: FloatArray) -> Flags:
-        """Whether rows T (N, seen cells) with ``Σ p T = 1`` meet the conditions, up to rounding."""
+    def ends(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest W of each secret, (N, c), for rows T (N, seen cells) with ``Σ p T = 1``."""
         whole = np.ones((len(rows), *self.law.shape))
         whole[:, self.law > 0] = rows
         weighed = (whole * self.least).sum(axis=2, keepdims=True) + self.rest[:, None] * whole
-        lowest, highest = weighed.min(axis=2), weighed.max(axis=2)
+        return weighed.min(axis=2), weighed.max(axis=2)
+
+    def contains(self, rows: FloatArray) -> Flags:
+        """Whether such rows meet the conditions, up to rounding."""
+        lowest, highest = self.ends(rows)
         pairs = highest[:, :, None] <= self.factor * lowest[:, None, :] * (1 + 1e-10)
         return np.asarray((pairs | np.eye(len(self.law), dtype=bool)).all(axis=(1, 2)))
 
@@ -141,10 +145,7 @@ class LevelPricer:
 
     def _levels(self, posteriors: FloatArray) -> tuple[Places, FloatArray]:
         """s* (4 N,) and logarithms of (m, n), shape (4 N, 2): the outermost levels each posterior (N, a) allows."""
-        whole = np.ones((len(posteriors), *self.cone.law.shape))
-        whole[:, self._seen] = posteriors / self._law
-        weighed = (whole * self.cone.least).sum(axis=2, keepdims=True) + self.cone.rest[:, None] * whole
-        lowest, highest = weighed.min(axis=2), weighed.max(axis=2)
+        lowest, highest = self.cone.ends(posteriors / self._law)
         secret, every = lowest.argmin(axis=1), np.arange(len(posteriors))
         own = np.arange(len(self.cone.law)) == secret[:, None]
         firsts = (lowest[every, secret], np.where(own, 0.0, highest).max(axis=1) / self.cone.factor)
@@ -157,39 +158,39 @@ class LevelPricer:
 
         Where the corners do not make a posterior of the cone, minus infinity.
         """
-        terms, masses = self._listed(secret, levels, levels, prices)
+        terms, masses = self._listed(secret, levels, prices)
         multiplier = _multiplier(terms, masses)
         rows = np.zeros((len(secret), len(self._law)))
         for s, (block, places, term, mass) in enumerate(zip(self._blocks, self._places, terms, masses, strict=True)):
             best = (term - multiplier[:, None] * mass).argmax(axis=1)
-            rows[:, places] = block.corner(*self._ends(s, secret, levels, levels), best)
+            rows[:, places] = block.corner(*self._ends(s, secret, levels), best)
         total = rows @ self._law
         rows /= np.where(total > 0, total, 1.0)[:, None]
         posteriors = rows * self._law
         values = np.where(self.cone.contains(rows) & (total > 0), self.gains(posteriors) - posteriors @ prices, -np.inf)
         return posteriors, values
 
-    def _ends(self, s: int, secret: Places, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The outermost levels of the part of s, over boxes of the logarithms of (m, n); both (N,)."""
+    def _ends(self, s: int, secret: Places, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The levels that the part of s is between, for logarithms of (m, n), shape (N, 2); both (N,)."""
         own = secret == s
-        floor = np.exp(np.where(own, low[:, 0], low[:, 1])) * (1 - _WIDER)
-        ceiling = self.cone.factor * np.exp(np.where(own, high[:, 1], high[:, 0])) * (1 + _WIDER)
+        floor = np.exp(np.where(own, levels[:, 0], levels[:, 1])) * (1 - _WIDER)
+        ceiling = self.cone.factor * np.exp(np.where(own, levels[:, 1], levels[:, 0])) * (1 + _WIDER)
         return floor, ceiling
 
     def _listed(
-        self, secret: Places, low: FloatArray, high: FloatArray, prices: FloatArray
+        self, secret: Places, levels: FloatArray, prices: FloatArray
     ) -> tuple[list[FloatArray], list[FloatArray]]:
         """Terms and masses of all corners of every part, each (N, corners)."""
         self._budget.spend(_CALLS * CALL * len(self._blocks) + _BY_CORNER * len(secret) * self._corners)
         found = [
-            block.listed(*self._ends(s, secret, low, high), prices[places])
+            block.listed(*self._ends(s, secret, levels), prices[places])
             for s, (block, places) in enumerate(zip(self._blocks, self._places, strict=True))
         ]
         return [terms for terms, _ in found], [masses for _, masses in found]
 
 
 def _multiplier(terms: list[FloatArray], masses: list[FloatArray]) -> FloatArray:
-    """ν that minimises ``ν + Σ_s max (term - ν mass)``, nearly; shape (N,). Any ν gives a bound."""
+    """ν that minimises ``ν + Σ_s max (term - ν mass)``, nearly; shape (N,)."""
     number = len(terms[0])
     low, high = np.full(number, -_LARGEST), np.full(number, _LARGEST)
     # Values and slopes of a convex function at both ends; where its tangents meet is tried next.
