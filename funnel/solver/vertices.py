@@ -12,8 +12,11 @@ from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
+from funnel.solver.exact_vertices import exact_vertices
 from funnel.solver.interval import Interval
 
+# Up to so many inputs exact integers are fast enough where cddlib fails.
+_SMALL = 8
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
 # Conditions this much smaller than their terms are nothing but rounding.
@@ -34,7 +37,8 @@ def enumerate_vertices(
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
     secrets: double description by cddlib; the number of vertices grows exponentially with a and c and as ε falls. The
-    list is checked to be complete.
+    list is checked to be complete; where floating point loses vertices and inputs are few, they are enumerated in exact
+    integers.
 
     Parameters
     ----------
@@ -77,6 +81,11 @@ def enumerate_vertices(
     try:
         return _by_double_description(conditions, apart.equalities, joint.p_input)
     except InconsistentVerticesError as error:
+        if a <= _SMALL and not len(apart.equalities) and isinstance(guarantee, PosteriorGuarantee):
+            exact = exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts, budget)
+            # Exactly as rounded to floats, a cone that is nearly flat can be empty.
+            if len(exact):
+                return exact
         raise SolverError(
             f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
             "group rare categories"
