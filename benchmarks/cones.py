@@ -1,4 +1,4 @@
-"""Cones of the papers that the solver's benchmark needs as bare rows: SRLIP of PF and PolyOpt of RLDP."""
+"""The cone of SRLIP of PF as bare rows, which the benchmark of the solver needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,24 +31,3 @@ def srlip_cone(p: FloatArray, shape: tuple[int, ...], epsilon: float) -> FloatAr
                     given, mean = given / given.sum(), average / average.sum()
                     rows += [given - np.exp(epsilon) * mean, np.exp(-epsilon) * mean - given]
     return np.array(rows)
-
-
-def polyopt_cone(counts: npt.NDArray[np.int64], epsilon: float, alpha: float = 0.05) -> FloatArray:
-    """Rows of PolyOpt (RLDP (4)-(6)) on the inputs (s, u) of counts (c, d), s1 ≠ s2 only; no cell may be zero."""
-    c, d = counts.shape
-    n = counts.sum()
-    p_s = counts.sum(axis=1) / n
-    given = counts / counts.sum(axis=1, keepdims=True)
-    budget = chi2.ppf(1 - alpha, c * d - 1) / n
-    a = (((np.sqrt(budget + 1) + p_s - 1) / p_s) ** 2 - 1)[:, None]
-    least = (a + 2 * given - np.sqrt(a**2 + 4 * a * given - 4 * a * given**2)) / (2 * a + 2)
-    # T·R at the corner of the polytope of conditionals where all spare mass is on u.
-    corner = np.zeros((c, d, c * d))
-    for s in range(c):
-        for u in range(d):
-            corner[s, u, s * d : (s + 1) * d] = least[s]
-            corner[s, u, s * d + u] += 1 - least[s].sum()
-    pairs = [(s, t) for s in range(c) for t in range(c) if s != t]
-    return np.array(
-        [corner[s, u] - np.exp(epsilon) * corner[t, w] for s, t in pairs for u in range(d) for w in range(d)]
-    )

@@ -10,7 +10,7 @@ It is read in the order in which a request is answered.
    sets of laws by `cutting` for boxes and `robust` for the χ² set, round by round on the same searches.
 3. *A pricer* finds the posteriors that a mixture lacks, and *certifies* that no other is worth more at some prices, by
    numbers that hold whatever a linear programme's tolerances were: `pricing` with `bounds` on boxes, `slopes` for
-   numbers, `levels` for PolyOpt, `threshold_pricing` with `cell_programme` and `robust_pricing` over sets of laws.
+   numbers, `threshold_pricing` with `cell_programme` and `robust_pricing` over sets of laws.
    `input_groups` bounds hundreds of inputs by such a bound for groups of them, and `pairs` two secrets in closed form.
 4. *Integers* (`integers`, `repair`, `lattice`) are what is returned: of the split that was found, moved inside, and of
    what is known without a search (`floors`), the most useful weights that the guarantee itself, in whole numbers,

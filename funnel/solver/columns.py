@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 import numpy as np
 
 from funnel.errors import SolverError, Terminated
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.levels import LevelPriced, LevelPricer
+from funnel.solver.levels import LevelPricer
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.parts import PartsPricer
-from funnel.solver.pricing import Priced, Pricer
+from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Mixture, Split, Trace
@@ -25,8 +24,6 @@ _PROOF_SHARE = 0.9
 _STILL, _UNCHANGED = 60, 1e-3
 # Nats that doubles can keep open in a thin region. A search that does not move with more than this open gave up.
 _DOUBLES = 1e-3
-# Where mixtures of a bound are worth more than columns, its target may fall to this share of the gap.
-_LEAST_TARGET = 0.05
 _STARTS = 48
 # Where no bound is asked for, fewer: rounds of cutting planes climb again after each.
 _STARTS_OF_ROUNDS = 12
@@ -62,10 +59,8 @@ class ColumnGeneration:
         self._boxes = 0
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
-        # Where a pricer bounds more than there is, prices for bounds are those of a mixture of all that it bounds.
-        self._relaxed = MasterProgramme(region.law, self._budget) if isinstance(pricer, LevelPricer) else None
         # p_X itself is in the region: the protocol that says nothing is where every search starts.
-        self._take(region.law, float(region.gains(region.law)))
+        self._master.add(region.law, float(region.gains(region.law)))
         self._mass = np.ones(1)
         # λ of the last mixture programme.
         self.prices = np.zeros(region.inputs)
@@ -76,7 +71,7 @@ class ColumnGeneration:
         If p_X is a mixture of them, nothing found later is worse than that mixture.
         """
         for posterior, gain in zip(posteriors, self.region.gains(posteriors), strict=True):
-            self._take(posterior, float(gain))
+            self._master.add(posterior, float(gain))
 
     def run(self, gap: float, trace: Trace | None = None, proving: bool = True) -> Mixture:
         """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
@@ -130,12 +125,8 @@ class ColumnGeneration:
             climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)), starts)
             if climbed and still <= patience:
                 continue
-            if not proving:
+            if not proving or isinstance(pricer, LevelPricer):
                 return True
-            if self._relaxed is not None:
-                # Any prices give a bound, so those of the columns will do where this has none.
-                with suppress(SolverError):
-                    _, prices = self._relaxed.solve(bounded=True)
             if centre is not None and not near and isinstance(pricer, ThresholdPricer):
                 # Less and less of them where nothing moved: columns found there may be worth nothing to the mixture.
                 kept = _KEPT ** (1 + still)
@@ -145,12 +136,7 @@ class ColumnGeneration:
             if self._prove(float(prices @ self.region.law) + priced.bound, prices):
                 centre = prices
             self._add(pricer, priced.columns)
-            mixed = self._mix(priced)
-            if not len(priced.columns) and not mixed and not self._budget.expired:
-                if self._relaxed is not None and self._bound - value > gap and target > _LEAST_TARGET * gap:
-                    # The mixtures are worth more than the columns: closer to them.
-                    target /= 2
-                    continue
+            if not len(priced.columns) and not self._budget.expired:
                 # Nothing lies above the target, or what does is rounding: unless programmes of boxes failed.
                 if trace is not None:
                     trace(value, self._bound)
@@ -183,20 +169,7 @@ class ColumnGeneration:
 
     def _add(self, pricer: _AnyPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
-            self._take(column, float(gain))
-
-    def _take(self, column: FloatArray, gain: float) -> None:
-        self._master.add(column, gain)
-        if self._relaxed is not None:
-            self._relaxed.add(column, gain)
-
-    def _mix(self, priced: Priced) -> int:
-        """Take what a search found that is no posterior of the region, for prices; how many there were."""
-        if self._relaxed is None or not isinstance(priced, LevelPriced):
-            return 0
-        for mixture, worth in zip(priced.mixtures, priced.worth, strict=True):
-            self._relaxed.add(mixture, float(worth))
-        return len(priced.worth)
+            self._master.add(column, float(gain))
 
     def _climb(self, pricer: _AnyPricer, prices: FloatArray, mass: FloatArray, least: float, most: int) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""

@@ -160,6 +160,6 @@ def _vertices(joint: Joint, guarantee: ConeGuarantee, budget: Budget) -> FloatAr
     if chosen_method("auto", problem.merged.joint, guarantee, problem.region, budget) != "vertices":
         return None
     try:
-        return enumerate_vertices(problem.merged.joint, guarantee, budget, problem.rows, few=True)
+        return enumerate_vertices(problem.merged.joint, guarantee, budget, problem.rows)
     except FunnelError:
         return None

@@ -1,4 +1,4 @@
-"""Levels: pricing in a cone whose parts, one a secret, only have to keep between two common levels, as PolyOpt's."""
+"""Levels: columns of a cone whose parts, one a secret, only have to keep between two common levels, as PolyOpt's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.corners import Block, Flags, Places
 from funnel.solver.goal import negative_entropy
-from funnel.solver.pricing import Priced, Pricer
 
 # All corners of a part are listed, 3 to the number of its symbols.
 LARGEST_PART = 7
@@ -21,10 +20,7 @@ _LARGEST = 100.0
 _TANGENTS = 14
 _CLOSE = 1e-9
 _GRID = 7
-_ROUND = 64
 _TRIED = 32
-# Mixtures kept of a round, how far multipliers on both sides are, and what share of the bound makes them enough.
-_KEPT, _APART, _WORTHWHILE = 16, 1e-6, 0.5
 _STEP = 1e-4
 # Units of work of listing corners and finding a multiplier for them: for each corner, and array operations a part.
 _BY_CORNER, _CALLS = 120.0, 120
@@ -56,50 +52,34 @@ class LevelCone:
         """Shape (c,)."""
         return np.asarray(1 - self.least.sum(axis=1))
 
-    def contains(self, rows: FloatArray) -> Flags:
-        """Whether rows T (N, seen cells) with ``Σ p T = 1`` meet the conditions, up to rounding."""
+    def ends(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest W of each secret, (N, c), for rows T (N, seen cells) with ``Σ p T = 1``."""
         whole = np.ones((len(rows), *self.law.shape))
         whole[:, self.law > 0] = rows
         weighed = (whole * self.least).sum(axis=2, keepdims=True) + self.rest[:, None] * whole
-        lowest, highest = weighed.min(axis=2), weighed.max(axis=2)
+        return weighed.min(axis=2), weighed.max(axis=2)
+
+    def contains(self, rows: FloatArray) -> Flags:
+        """Whether such rows meet the conditions, up to rounding."""
+        lowest, highest = self.ends(rows)
         pairs = highest[:, :, None] <= self.factor * lowest[:, None, :] * (1 + 1e-10)
         return np.asarray((pairs | np.eye(len(self.law), dtype=bool)).all(axis=(1, 2)))
 
 
-@dataclass(frozen=True, eq=False)
-class LevelPriced(Priced):
-    """Outcome of a search by levels, with mixtures that only the multiplier allows.
-
-    Attributes
-    ----------
-    mixtures : ndarray, shape (k, a)
-        Of two choices of corners at the same levels, whose average total is 1; above the target at the prices asked.
-    worth : ndarray, shape (k,)
-        The same average of their g.
-    """
-
-    mixtures: FloatArray
-    worth: FloatArray
-
-
 class LevelPricer:
-    """Searches a `LevelCone` for maxima of ``g(v) - λ·v`` over ``v = p T``, ``Σ v = 1``; has the methods of `Pricer`.
+    """Climbs in a `LevelCone` to maxima of ``g(v) - λ·v`` over ``v = p T``, ``Σ v = 1``, and proves nothing.
 
     Let s* have the smallest W, m, and let n be the smallest W of the other secrets. Then the conditions say: W of s*
     is in ``[m, factor n]`` and W of all others in ``[n, factor m]``. Given s*, m, n and a multiplier ν of ``Σ v = 1``
     the parts separate, and since g is convex the maximum is at a corner of each part. What remains is a search over
     s*, m and n: two dimensions, whatever the size of the cone.
 
-    The multiplier mixes corners whose totals differ from 1, so a bound stays above the maximum by about the square of
-    how far the totals of neighbouring corners are apart. A mixture programme that has those mixtures too gives the
-    prices at which that costs least: searches return them.
-
     Parameters
     ----------
     cone : LevelCone
         Parts of at most `LARGEST_PART` symbols, two secrets or more, every ``rest`` above 0.
     budget : Budget, optional
-        Ends a search with what it has proven so far.
+        Charged.
     """
 
     def __init__(self, cone: LevelCone, budget: Budget | None = None) -> None:
@@ -149,55 +129,6 @@ class LevelPricer:
         found, values = found[best], values[best]
         return self._ascend(found, values, prices)
 
-    def search(self, prices: FloatArray, target: float) -> LevelPriced:
-        """Branch and bound on (s*, ln m, ln n): what is above the target, or a proof; see `Pricer.search`."""
-        c, span = len(self._blocks), self._span
-        secret = np.arange(c)
-        low, high = np.tile([-2 * span, -span], (c, 1)), np.tile([0.0, span], (c, 1))
-        bound = np.full(c, np.inf)
-        found, boxes, since, best = np.zeros((0, len(prices))), 0, 0, 0.0
-        mixtures, worth = np.zeros((0, len(prices))), np.zeros(0)
-        while len(secret):
-            # New prices would change the bound by about what the best mixture gains.
-            enough = since > Pricer.patience and best > _WORTHWHILE * float(bound.max())
-            if self._budget.expired or enough:
-                return LevelPriced(found, max(target, float(bound.max())), boxes, mixtures, worth)
-            order = np.argsort(-bound, kind="stable")
-            here, later = order[:_ROUND], order[_ROUND:]
-            bounds = np.minimum(self._bounds(secret[here], low[here], high[here], prices), bound[here])
-            boxes += len(here)
-            open_ = bounds > target
-            going, bounds = here[open_], bounds[open_]
-            tried = going[np.argsort(-bounds, kind="stable")[:_TRIED]]
-            columns, values = self._columns(secret[tried], (low[tried] + high[tried]) / 2, prices)
-            good = np.argsort(-values, kind="stable")[:8]
-            good = good[values[good] > target]
-            if len(good):
-                columns, values = self._ascend(columns[good], values[good], prices)
-                found, best = np.vstack([found, columns]), max(best, float(values.max()))
-            levels = (low[tried] + high[tried]) / 2
-            # Only where m <= n <= factor m are there any.
-            levels[:, 1] = np.clip(levels[:, 1], levels[:, 0], levels[:, 0] + span)
-            mixed, gains = self._mixtures(secret[tried], levels, prices)
-            above = gains - mixed @ prices
-            more = np.argsort(-above, kind="stable")[:_KEPT]
-            more = more[above[more] > target]
-            mixtures, worth = np.vstack([mixtures, mixed[more]]), np.concatenate([worth, gains[more]])
-            best = max(best, float(above[more].max(initial=0.0)))
-            since = since + 1 if len(found) or len(mixtures) else 0
-            every, wide = np.arange(len(going)), (high[going] - low[going]).argmax(axis=1)
-            middle = ((low[going] + high[going]) / 2)[every, wide]
-            first_high, second_low = high[going].copy(), low[going].copy()
-            first_high[every, wide], second_low[every, wide] = middle, middle
-            secret = np.concatenate([secret[later], secret[going], secret[going]])
-            low = np.vstack([low[later], low[going], second_low])
-            high = np.vstack([high[later], first_high, high[going]])
-            bound = np.concatenate([bound[later], bounds, bounds])
-            # m <= n <= factor m.
-            possible = (high[:, 1] >= low[:, 0] - _CLOSE) & (low[:, 1] <= high[:, 0] + span + _CLOSE)
-            secret, low, high, bound = secret[possible], low[possible], high[possible], bound[possible]
-        return LevelPriced(found, target, boxes, mixtures, worth)
-
     def _ascend(self, posteriors: FloatArray, values: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Move posteriors to the best corners between their own levels, repeatedly, until that stops helping."""
         best, values = posteriors.copy(), values.copy()
@@ -214,10 +145,7 @@ class LevelPricer:
 
     def _levels(self, posteriors: FloatArray) -> tuple[Places, FloatArray]:
         """s* (4 N,) and logarithms of (m, n), shape (4 N, 2): the outermost levels each posterior (N, a) allows."""
-        whole = np.ones((len(posteriors), *self.cone.law.shape))
-        whole[:, self._seen] = posteriors / self._law
-        weighed = (whole * self.cone.least).sum(axis=2, keepdims=True) + self.cone.rest[:, None] * whole
-        lowest, highest = weighed.min(axis=2), weighed.max(axis=2)
+        lowest, highest = self.cone.ends(posteriors / self._law)
         secret, every = lowest.argmin(axis=1), np.arange(len(posteriors))
         own = np.arange(len(self.cone.law)) == secret[:, None]
         firsts = (lowest[every, secret], np.where(own, 0.0, highest).max(axis=1) / self.cone.factor)
@@ -225,75 +153,44 @@ class LevelPricer:
         pairs = [np.stack([m, n], axis=1) for m in firsts for n in seconds]
         return np.tile(secret, 4), np.log(np.maximum(np.concatenate(pairs), 1e-300))
 
-    def _bounds(self, secret: Places, low: FloatArray, high: FloatArray, prices: FloatArray) -> FloatArray:
-        """Numbers that g - λ·v does not exceed where s* = secret and the logarithms of (m, n) are in a box; (N,)."""
-        terms, masses = self._listed(secret, low, high, prices)
-        multiplier = _multiplier(terms, masses)
-        value, _ = _tangent(terms, masses, multiplier)
-        return np.asarray(value + 1e-11 * (1.0 + np.abs(prices).max() + np.abs(multiplier)))
-
     def _columns(self, secret: Places, levels: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Posteriors of the best corners at given logarithms of (m, n), shape (N, 2), and their values.
 
         Where the corners do not make a posterior of the cone, minus infinity.
         """
-        terms, masses = self._listed(secret, levels, levels, prices)
+        terms, masses = self._listed(secret, levels, prices)
         multiplier = _multiplier(terms, masses)
         rows = np.zeros((len(secret), len(self._law)))
         for s, (block, places, term, mass) in enumerate(zip(self._blocks, self._places, terms, masses, strict=True)):
             best = (term - multiplier[:, None] * mass).argmax(axis=1)
-            rows[:, places] = block.corner(*self._ends(s, secret, levels, levels), best)
+            rows[:, places] = block.corner(*self._ends(s, secret, levels), best)
         total = rows @ self._law
         rows /= np.where(total > 0, total, 1.0)[:, None]
         posteriors = rows * self._law
         values = np.where(self.cone.contains(rows) & (total > 0), self.gains(posteriors) - posteriors @ prices, -np.inf)
         return posteriors, values
 
-    def _mixtures(self, secret: Places, levels: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What attains the bound at given logarithms of (m, n), shape (N, 2): mixtures (N', a), and their g (N',)."""
-        terms, masses = self._listed(secret, levels, levels, prices)
-        multiplier = _multiplier(terms, masses)
-        every, sides = np.arange(len(secret)), []
-        for apart in (-_APART, _APART):
-            posteriors, values = np.zeros((len(secret), len(self._law))), np.zeros(len(secret))
-            parts = zip(self._blocks, self._places, terms, masses, strict=True)
-            for s, (block, places, term, mass) in enumerate(parts):
-                best = (term - (multiplier + apart)[:, None] * mass).argmax(axis=1)
-                posteriors[:, places] = block.corner(*self._ends(s, secret, levels, levels), best)
-                values += term[every, best]
-            sides.append((posteriors * self._law, values))
-        (first, value), (second, other) = sides
-        over, under = first.sum(axis=1) - 1, second.sum(axis=1) - 1
-        apart_by = over - under
-        share = np.where(apart_by > _CLOSE, -under / np.where(apart_by > _CLOSE, apart_by, 1.0), 1.0)
-        usable = np.isfinite(value) & np.isfinite(other) & (share >= 0) & (share <= 1)
-        share = share[usable, None]
-        mixed = share * first[usable] + (1 - share) * second[usable]
-        gained = share[:, 0] * value[usable] + (1 - share[:, 0]) * other[usable] + mixed @ prices
-        whole = np.abs(mixed.sum(axis=1) - 1) < _CLOSE
-        return mixed[whole], gained[whole]
-
-    def _ends(self, s: int, secret: Places, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The outermost levels of the part of s, over boxes of the logarithms of (m, n); both (N,)."""
+    def _ends(self, s: int, secret: Places, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The levels that the part of s is between, for logarithms of (m, n), shape (N, 2); both (N,)."""
         own = secret == s
-        floor = np.exp(np.where(own, low[:, 0], low[:, 1])) * (1 - _WIDER)
-        ceiling = self.cone.factor * np.exp(np.where(own, high[:, 1], high[:, 0])) * (1 + _WIDER)
+        floor = np.exp(np.where(own, levels[:, 0], levels[:, 1])) * (1 - _WIDER)
+        ceiling = self.cone.factor * np.exp(np.where(own, levels[:, 1], levels[:, 0])) * (1 + _WIDER)
         return floor, ceiling
 
     def _listed(
-        self, secret: Places, low: FloatArray, high: FloatArray, prices: FloatArray
+        self, secret: Places, levels: FloatArray, prices: FloatArray
     ) -> tuple[list[FloatArray], list[FloatArray]]:
         """Terms and masses of all corners of every part, each (N, corners)."""
         self._budget.spend(_CALLS * CALL * len(self._blocks) + _BY_CORNER * len(secret) * self._corners)
         found = [
-            block.listed(*self._ends(s, secret, low, high), prices[places])
+            block.listed(*self._ends(s, secret, levels), prices[places])
             for s, (block, places) in enumerate(zip(self._blocks, self._places, strict=True))
         ]
         return [terms for terms, _ in found], [masses for _, masses in found]
 
 
 def _multiplier(terms: list[FloatArray], masses: list[FloatArray]) -> FloatArray:
-    """ν that minimises ``ν + Σ_s max (term - ν mass)``, nearly; shape (N,). Any ν gives a bound."""
+    """ν that minimises ``ν + Σ_s max (term - ν mass)``, nearly; shape (N,)."""
     number = len(terms[0])
     low, high = np.full(number, -_LARGEST), np.full(number, _LARGEST)
     # Values and slopes of a convex function at both ends; where its tangents meet is tried next.

@@ -68,10 +68,10 @@ def optimal(
         Requested ``bound - utility``, in nats or as a share of the variance.
     time_limit : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`): the same on a
-        busy machine. Columns return the best protocol so far, with a bound; vertex enumeration fails.
+        busy machine. Columns return the best protocol so far, with a bound; no list of vertices is begun beyond it.
     method : str
-        ``"vertices"`` lists every vertex of the cone, ``"columns"`` generates those that are needed and certifies the
-        rest by branch and bound, ``"auto"`` predicts which is cheaper.
+        ``"vertices"`` lists every vertex of the cone, where they are few, ``"columns"`` generates those that are needed
+        and certifies the rest by branch and bound, ``"auto"`` predicts which is cheaper.
     progress : callable, optional
         Told the utility and the bound, in words, whenever columns have come a step further.
     reads_secret : bool
@@ -108,7 +108,7 @@ def optimal(
         If the guarantee is neither, the method or utility is unknown, a value has no number, or the gap or time limit
         is not positive.
     SolverError
-        If enumeration fails or does not finish in time, or a linear programme fails.
+        If vertices are asked for and may be too many, or are lost, or a linear programme fails.
 
     Notes
     -----

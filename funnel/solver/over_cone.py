@@ -17,7 +17,7 @@ from funnel.solver.goal import ENTROPY
 from funnel.solver.integers import integers_near
 from funnel.solver.problem import Problem
 from funnel.solver.request import Request, Solution, rounding_of
-from funnel.solver.search import best_mixture, chosen_method, has_few_vertices
+from funnel.solver.search import best_mixture, chosen_method
 from funnel.solver.split import Split, best_split
 from funnel.solver.vertices import enumerate_vertices
 from funnel.solver.work import decision_work
@@ -111,8 +111,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
 
 
 def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
-    few = has_few_vertices(problem.region)
-    vertices = enumerate_vertices(problem.merged.joint, problem.guarantee, budget, problem.rows, few)
+    vertices = enumerate_vertices(problem.merged.joint, problem.guarantee, budget, problem.rows)
     return best_split(vertices, problem.law, budget, problem.region.goal), len(vertices)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import comb
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.split import Mixture, Split, Trace, best_split
+from funnel.solver.vertices import vertices_at_most
 
 # The share of a budget for a bound by a few groups, and of what is left then for the mixture.
 _BEGINNING, _MIXING = 0.25, 0.6
@@ -74,8 +74,10 @@ def mixture_of_many(
     )
 
 
-# Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
+# Below these boxes of posteriors close their bounds soon. Of climbs by levels: to what share of the gap, and after how
+# many that rise by less than what share of it they end.
 _MANY_PARTS, _MANY_INPUTS = 4, 16
+_FINELY, _ROSE, _CLIMBED = 0.1, 0.02, 4
 # From so many inputs on a search starts from a mixture of neighbours; from so many on groups of inputs bound it, too.
 _NEIGHBOURS, MANY = 24, 64
 # The share of a budget for that start of fewer inputs.
@@ -136,7 +138,7 @@ def optimal_over_cone(
     trace : callable, optional
         Told (value, bound) as they improve.
     levels : LevelCone, optional
-        The same cone, of PolyOpt: in more than a dozen dimensions its own pricing is faster by far.
+        The same cone, of PolyOpt: in more than a dozen dimensions its own climbing keeps most, and nothing is proven.
 
     Raises
     ------
@@ -144,9 +146,20 @@ def optimal_over_cone(
         If the law is outside the cone or a linear programme fails.
     """
     budget, region = Budget.of(time_limit), Region.of(rows / law, law, image)
+    pricer = None
     if levels is not None and image is None and len(levels.law) >= _MANY_PARTS and len(law) >= _MANY_INPUTS:
-        return ColumnGeneration(region, budget, LevelPricer.of(levels, budget)).run(gap, trace)
-    return ColumnGeneration(region, budget).run(gap, trace)
+        pricer = LevelPricer.of(levels, budget)
+    search = ColumnGeneration(region, budget, pricer)
+    if pricer is None:
+        return search.run(gap, trace)
+    best, still = -np.inf, 0
+    while True:
+        # Each climb starts from other midpoints.
+        mixture = search.run(_FINELY * gap, trace, False)
+        still = 0 if mixture.split.value > best + _ROSE * gap else still + 1
+        best = max(best, mixture.split.value)
+        if still == _CLIMBED or budget.expired:
+            return mixture
 
 
 METHODS = ("auto", "vertices", "columns")
@@ -190,8 +203,3 @@ def is_listed(joint: Joint, guarantee: ConeGuarantee) -> bool:
 def has_few_vertices(region: Region) -> bool:
     """Whether double description takes no longer than column generation needs to get going."""
     return vertices_at_most(region.inputs, len(region.rows)) <= _FEW_VERTICES
-
-
-def vertices_at_most(a: int, rows: int) -> int:
-    """A crude bound on the number of vertices: a support of k inputs, and k - 1 rows at one of their two ends."""
-    return sum(comb(a, k) * comb(rows, k - 1) * 2 ** (k - 1) for k in range(1, min(a, rows + 1) + 1))

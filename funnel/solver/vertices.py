@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import subprocess
-import sys
-from io import BytesIO
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +10,12 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
-from funnel.solver import double_description
-from funnel.solver.budget import CALL, UNITS_A_SECOND, Budget
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
-from funnel.solver.double_description import polytope_vertices
 from funnel.solver.exact_vertices import exact_vertices
 from funnel.solver.interval import Interval
 
-# Up to here cddlib needs no process of its own, and exact integers are fast enough where it fails.
+# Up to so many inputs exact integers are fast enough where cddlib fails.
 _SMALL = 8
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
@@ -28,8 +23,8 @@ _ZERO = 1e-12
 _VACUOUS = 1e-14
 # Digits in which scaled conditions that are one differ at most.
 _SAME = 12
-# Units of work of listing few vertices.
-_FEW = 400 * CALL
+# Units of work of a list, and the crude number of vertices beyond which one is not begun: cddlib cannot be stopped.
+_LISTING, _MOST = 400 * CALL, 2**26
 
 
 def enumerate_vertices(
@@ -37,14 +32,12 @@ def enumerate_vertices(
     guarantee: ConeGuarantee,
     time_limit: float | Budget | None = None,
     rows: FloatArray | None = None,
-    few: bool = False,
 ) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
-    secrets: double description by cddlib, in a process of its own for more than a few inputs, so that a limit of its
-    processor time or Ctrl-C ends it; the number of vertices grows exponentially with a and c and as ε falls. The list
-    is checked to be complete; where floating point loses vertices and inputs are few, they are enumerated in exact
+    secrets: double description by cddlib; the number of vertices grows exponentially with a and c and as ε falls. The
+    list is checked to be complete; where floating point loses vertices and inputs are few, they are enumerated in exact
     integers.
 
     Parameters
@@ -56,14 +49,12 @@ def enumerate_vertices(
         Seconds of processor time.
     rows : ndarray, shape (m, a), optional
         The cone in posterior coordinates, where it is not the guarantee's cone of this joint law.
-    few : bool
-        Whether they are known to be so few that no limit is needed.
 
     Raises
     ------
     SolverError
-        If cddlib fails, returns vertices that are outside the polytope or not all there are, or does not finish in
-        time.
+        If there may be too many vertices, the budget is spent, or cddlib fails or returns vertices that are outside the
+        polytope or not all there are.
     """
     budget = Budget.of(time_limit)
     c, a = joint.counts.shape
@@ -80,9 +71,15 @@ def enumerate_vertices(
     if len(rows) == 0:
         return np.eye(a)
     apart = _equalities_apart(_scaled(rows))
-    apart = _Conditions(_each_once(apart.rows), apart.equalities)
+    conditions = _each_once(apart.rows)
+    if vertices_at_most(a, len(conditions), 1) > _MOST or not budget.allows(_LISTING):
+        raise SolverError(
+            f"vertices over {a} distinct inputs may be too many to be listed within the limit; leave "
+            'method="vertices" out, raise epsilon, or group rare categories'
+        )
+    budget.spend(_LISTING)
     try:
-        return _by_double_description(*apart, joint.p_input, budget, few)
+        return _by_double_description(conditions, apart.equalities, joint.p_input)
     except InconsistentVerticesError as error:
         if a <= _SMALL and not len(apart.equalities) and isinstance(guarantee, PosteriorGuarantee):
             exact = exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts, budget)
@@ -93,6 +90,11 @@ def enumerate_vertices(
             f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
             "group rare categories"
         ) from error
+
+
+def vertices_at_most(a: int, rows: int, ends: int = 2) -> int:
+    """A crude bound on the number of vertices: a support of k inputs, and k - 1 rows at one of their ends."""
+    return sum(comb(a, k) * comb(rows, k - 1) * ends ** (k - 1) for k in range(1, min(a, rows + 1) + 1))
 
 
 def without_rounding(rows: FloatArray, joint: Joint, guarantee: ConeGuarantee) -> FloatArray:
@@ -132,9 +134,7 @@ def _equalities_apart(rows: FloatArray) -> _Conditions:
     return _Conditions(rows[~negated], rows[negated])
 
 
-def _by_double_description(
-    rows: FloatArray, equalities: FloatArray, law: FloatArray, budget: Budget, few: bool
-) -> FloatArray:
+def _by_double_description(rows: FloatArray, equalities: FloatArray, law: FloatArray) -> FloatArray:
     # cddlib takes everything below 1e-7 for zero, so whether it finds all vertices depends on scale and order. Rare
     # inputs and rare secrets are seen better half way to the coordinates T_x = v_x / p_x.
     plain, balanced = np.ones(len(law)), np.sqrt(law)
@@ -142,7 +142,7 @@ def _by_double_description(
     for unit, step in ((plain, 1), (plain, -1), (balanced, 1)):
         try:
             scaled = _scaled(rows * unit)
-            found = _cddlib(scaled[::step, ::step], (equalities * unit)[:, ::step], budget, few)[:, ::step]
+            found = polytope_vertices(scaled[::step, ::step], (equalities * unit)[:, ::step])[:, ::step]
             clean = np.where(np.abs(found) < _ZERO, 0.0, found) * unit
             require_complete(clean, rows, equalities)
         except InconsistentVerticesError as error:
@@ -152,44 +152,38 @@ def _by_double_description(
     raise failures[0]
 
 
-def _cddlib(rows: FloatArray, equalities: FloatArray, budget: Budget, few: bool) -> FloatArray:
+def polytope_vertices(rows: FloatArray, equalities: FloatArray | None = None) -> FloatArray:
+    """Vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0, equalities v = 0}``, shape (k, a), by double description.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (m, a)
+        cddlib takes what is below 1e-7 for zero, so entries should be of the order of 1.
+    equalities : ndarray, shape (l, a), optional
+
+    Raises
+    ------
+    InconsistentVerticesError
+        If cddlib reports numerical inconsistency.
+    """
+    import cdd
+
     a = rows.shape[1]
-    if budget.expired:
-        raise _late(a)
-    unlimited = math.isinf(budget.remaining)
-    if few or (unlimited and a <= _SMALL and len(rows) <= _SMALL**2):
-        budget.spend(_FEW)
-        try:
-            return polytope_vertices(rows, equalities)
-        except RuntimeError as error:
-            raise InconsistentVerticesError(" ".join(str(error).split())) from error
-    buffer = BytesIO()
-    np.savez(buffer, rows=rows, equalities=equalities)
-    # By its path, for a quick start; -P keeps the modules beside it from being taken for others. What cddlib does
-    # cannot be counted, so the limit is one of its processor time.
-    limit = [] if unlimited else [repr(budget.remaining / UNITS_A_SECOND)]
-    command = [sys.executable, "-P", str(double_description.__file__), *limit]
-    try:
-        done = subprocess.run(
-            command, input=buffer.getvalue(), capture_output=True, timeout=budget.seconds_left, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _late(a) from error
-    if budget.ended_by == "interrupt":
-        # Ctrl-C reached that process as well.
-        raise KeyboardInterrupt
-    if done.returncode == -double_description.OUT_OF_TIME:
-        raise _late(a)
-    reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
-    if done.returncode == double_description.INCONSISTENT:
-        raise InconsistentVerticesError(reason)
-    if done.returncode != 0:
-        raise SolverError(f"vertex enumeration over {a} distinct inputs failed: {reason}")
-    return np.asarray(np.load(BytesIO(done.stdout)), dtype=np.float64)
-
-
-def _late(a: int) -> SolverError:
-    return SolverError(
-        f"vertex enumeration over {a} distinct inputs did not finish in time; allow more time, raise epsilon, or group "
-        "rare categories"
+    equalities = np.zeros((0, a)) if equalities is None else equalities
+    # cddlib reads a row (b, A) as b + A v >= 0, or = 0 for the rows of lin_set.
+    table = np.vstack(
+        [
+            np.concatenate([[-1.0], np.ones(a)]),
+            np.pad(equalities, ((0, 0), (1, 0))),
+            np.pad(np.eye(a), ((0, 0), (1, 0))),
+            np.pad(-rows, ((0, 0), (1, 0))),
+        ]
     )
+    linear = set(range(1 + len(equalities)))
+    try:
+        matrix = cdd.matrix_from_array(table.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set=linear)
+        generators = cdd.copy_generators(cdd.polyhedron_from_matrix(matrix))
+    except RuntimeError as error:
+        raise InconsistentVerticesError(" ".join(str(error).split())) from error
+    found = np.array(generators.array, dtype=np.float64).reshape(-1, a + 1)
+    return np.asarray(found[found[:, 0] == 1, 1:])

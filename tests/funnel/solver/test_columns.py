@@ -17,13 +17,13 @@ from funnel.solver import batch
 from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import negative_entropy
 from funnel.solver.optimum import optimal
 from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.search import optimal_over_cone
 from funnel.solver.split import best_split
+from funnel.solver.vertices import polytope_vertices
 
 LAWS = 400
 

@@ -142,18 +142,11 @@ def test_a_budget_of_zero_and_a_large_one() -> None:
     assert everything.protocol.outputs.labels == joint.inputs.labels
 
 
-def test_a_time_limit_ends_an_enumeration_that_takes_longer() -> None:
-    """Minutes on any machine; the limit is one of processor time."""
-    joint = Joint.from_table("data/adult.parquet", secret=["occupation"], inputs=["education"])
-    with pytest.raises(SolverError, match="16 distinct inputs did not finish in time; allow more"):
-        enumerate_vertices(joint, LIP(0.25), time_limit=0.1)
-
-
 def test_a_spent_budget_begins_no_enumeration() -> None:
-    joint = Joint.from_counts(np.random.default_rng(8).integers(1, 9999, (7, 16)))
+    joint = Joint.from_counts(np.random.default_rng(8).integers(1, 9999, (3, 5)))
     budget = Budget.of(1.0, lambda: 0.0)
     budget.spend(budget.remaining)
-    with pytest.raises(SolverError, match="did not finish in time"):
+    with pytest.raises(SolverError, match="within the limit"):
         funnel.optimal(joint, LDP(0.5), method="vertices", time_limit=budget)
 
 

@@ -17,7 +17,6 @@ from funnel.joint import FloatArray
 from funnel.measures.utilities import Variance
 from funnel.solver.budget import Budget
 from funnel.solver.cuts import SetProblem
-from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import ENTROPY, Entropy, SquaredMean
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.parts import PartsPricer
@@ -26,6 +25,7 @@ from funnel.solver.repair import repaired
 from funnel.solver.slopes import SlopePricer
 from funnel.solver.split import Split
 from funnel.solver.threshold_pricing import ThresholdPricer
+from funnel.solver.vertices import polytope_vertices
 
 
 def laws(seed: int, number: int, most: int = 6) -> list[funnel.Joint]:

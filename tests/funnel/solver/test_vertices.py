@@ -113,23 +113,10 @@ def test_a_gap_is_noticed_whichever_vertex_is_missing(guarantee: Guarantee) -> N
             require_complete(wrong, rows, none)
 
 
-def test_a_process_of_its_own_finds_the_same() -> None:
-    joint = Joint.from_counts(np.random.default_rng(7).integers(1, 100, (3, 5)))
-    for guarantee in (LIP(0.3), LDP(0.3), LIP(0.0)):
-        here, there = enumerate_vertices(joint, guarantee), enumerate_vertices(joint, guarantee, time_limit=60)
-        assert here.tolist() == there.tolist()
-
-
-def test_the_safety_clock_ends_the_process() -> None:
-    """A clock that is near its end when it is first looked at: no process starts within a microsecond."""
+def test_a_list_that_may_be_too_long_is_not_begun() -> None:
     joint = Joint.from_counts(np.random.default_rng(8).integers(1, 9999, (7, 16)))
-    now = [0.0]
-    budget = Budget.of(1e6, lambda: now[0])
-    left = budget.seconds_left
-    assert left is not None
-    now[0] = 4e6 + 30.0 - 1e-6
-    with pytest.raises(SolverError, match="16 distinct inputs did not finish in time; allow more time"):
-        enumerate_vertices(joint, LDP(0.5), time_limit=budget)
+    with pytest.raises(SolverError, match="over 16 distinct inputs may be too many to be listed"):
+        enumerate_vertices(joint, LDP(0.5))
 
 
 def test_a_budget_ends_the_exact_enumeration() -> None:
