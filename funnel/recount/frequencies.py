@@ -21,9 +21,8 @@ from funnel.recount.noisy_moves import (
     NoisyMeans,
     NoisyRows,
     Table,
+    average_complaints,
     change_complaints,
-    departure_complaints,
-    mean_complaints,
     row_complaints,
 )
 from funnel.recount.reading import read
@@ -212,7 +211,7 @@ class PublicFrequencies:
         return None if self.means is None else dict(zip(self.inputs, self.means.counts, strict=True))
 
     @property
-    def _blocks(self) -> list[NoisyChanges | NoisyRows | NoisyMeans | NoisyDepartures]:
+    def _blocks(self) -> list[NoisyChanges | NoisyRows | NoisyMeans]:
         found = (self.changes, self.rows, self.means, self.departures)
         return [block for block in found if block is not None]
 
@@ -229,9 +228,9 @@ class PublicFrequencies:
         if self.rows is not None:
             yield from row_complaints(self.rows, len(self.secret), len(self.inputs))
         if self.means is not None:
-            yield from mean_complaints(self.means, len(self.inputs))
+            yield from average_complaints("means", self.means, len(self.inputs))
         if self.departures is not None:
-            yield from departure_complaints(self.departures)
+            yield from average_complaints("departures", self.departures, None)
 
     def noise(self, counted: Recount) -> list[list[int]]:
         """What was added to counted records, c × a.

@@ -14,9 +14,8 @@ from funnel.recount.noisy_moves import (
     RECORD,
     Since,
     Table,
+    average_complaints,
     change_complaints,
-    departure_complaints,
-    mean_complaints,
     row_complaints,
     since_complaints,
 )
@@ -243,11 +242,11 @@ def protected_complaints(
     if entry.row_moves is not None:
         yield from row_complaints(entry.row_moves, chapter.c, chapter.a)
     if entry.means is not None:
-        yield from mean_complaints(entry.means, chapter.a)
+        yield from average_complaints("means", entry.means, chapter.a)
         if chapter.inputs != chapter.outputs:
             yield "it has means, and publishes other values than its people have"
     if entry.departures is not None:
-        yield from departure_complaints(entry.departures, chapter.b)
+        yield from average_complaints("departures", entry.departures, chapter.b)
         yield from length_complaints(entry)
     for what, (scale, noise_of) in tables.items():
         # What those drew from who are forgotten since is not known.

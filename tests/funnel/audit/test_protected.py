@@ -159,7 +159,7 @@ def test_records_are_held_to_the_channel_with_its_departures(released: Path) -> 
         round((share - (one.low + one.high) / 2) * n) * RECORD for share, one in zip(counts / n, limits, strict=True)
     ]
     length = 3 * RECORD
-    explained = NoisyDepartures(0.25, float(scale_of(0.25, length)), length, tuple(off))
+    explained = NoisyDepartures(0.25, float(scale_of(0.25, length)), tuple(off), length)
     moved, means = NoisyChanges(0.25, 8.0, ()), NoisyMeans(0.25, 8.0, (1,))
     for blocks, state in (
         ({}, State.FAILED),

@@ -18,7 +18,7 @@ from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import ChangesPart, DeparturesPart, FrequenciesDocument, MeansPart, RowsPart
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies
-from funnel.release.protected_tables import changes_of, public_changes, public_departures, public_means, public_rows
+from funnel.release.protected_tables import changes_of, public_averages, public_changes, public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
@@ -105,7 +105,7 @@ MEANS = Tables(
     "means",
     np.array([5 << 20, 7 << 20, 9 << 20]),
     np.array([6 << 20, 6 << 20, 9 << 20]),
-    public_means,
+    lambda context, counts, exact: public_averages(context, counts, "means", lambda _: (exact, 1 << 20)),
     _means,
     {"tables": 1},
 )
@@ -113,7 +113,7 @@ DEPARTURES = Tables(
     "departures",
     np.array([5 << 20, -7 << 20, 2 << 20]),
     np.array([6 << 20, -8 << 20, 2 << 20]),
-    lambda context, counts, exact: public_departures(context, counts, lambda _: (exact, 3 << 20)),
+    lambda context, counts, exact: public_averages(context, counts, "departures", lambda _: (exact, 3 << 20)),
     _departures,
     {"tables": 1},
 )
@@ -204,7 +204,7 @@ def test_more_than_the_total_is_refused_before_any_table_is_drawn(
     # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
     one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.6})
-    for module in ("moves", "unit_tables", "means", "departures"):
+    for module in ("moves", "unit_tables", "averages"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.6 .* would spend 0\.125 more"):
         tables.made(spec, (one,), others=True)
