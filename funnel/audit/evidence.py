@@ -21,7 +21,8 @@ from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import IntArray, Joint
 from funnel.recount.found_histories import is_level
-from funnel.recount.plain_distributions import Distributions, figure_complaints
+from funnel.recount.plain_distributions import Distributions
+from funnel.recount.protocol_figures import figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, ProtocolDocument, read_draws

@@ -110,8 +110,8 @@ PUBLISHING = [
         "level halved in protocol.json",
         "a level below the true one",
         "funnel.release.protocol_document",
-        "level=findings.level,",
-        "level=findings.level / 2,",
+        "level=float(figures.level),",
+        "level=float(figures.level) / 2,",
         "leakage",
     ),
     Mutant(
@@ -134,8 +134,8 @@ PUBLISHING = [
         "utility doubled in protocol.json",
         "twice the utility",
         "funnel.release.protocol_document",
-        "mutual_information_nats=findings.utility,",
-        "mutual_information_nats=2 * findings.utility,",
+        "mutual_information_nats=figures.utility,",
+        "mutual_information_nats=2 * figures.utility,",
         "law",
     ),
     Mutant(

@@ -187,7 +187,9 @@ def told_alike(one: Released, other: Released) -> bool:
     """Whether a run told the console and the orchestrator the same, but where things are."""
     places = ("folder", "report", "internal", "key")
     said = [{name: value for name, value in run.told.items() if name not in places} for run in (one, other)]
-    return said[0] == said[1] and bool(one.done.public.findings.share == other.done.public.findings.share)
+    return said[0] == said[1] and bool(
+        one.done.public.findings.figures.share == other.done.public.findings.figures.share
+    )
 
 
 @pytest.fixture(scope="module")

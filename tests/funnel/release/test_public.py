@@ -198,10 +198,10 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     protocol = fit("optimal", JOINT, LIP(1.0))
     laws = PublicDistributions.of(counted(JOINT), protocol)
     found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
-    numbers = [value for value in vars(found).values() if isinstance(value, float)]
+    stated = (*dict(found.figures).values(), *dict(found.estimation).values())
+    numbers = [value for value in stated if isinstance(value, float)]
     numbers += [
-        found.radius,
-        found.consistency.p_value,
+        found.figures.consistency.p_value,
         *laws.lifts(found.lift).ravel(),
         *laws.p_secret,
         *laws.p_input,

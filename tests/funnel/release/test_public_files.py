@@ -96,11 +96,13 @@ def test_nobody_is_told_what_is_outside_the_alphabet_where_noise_hides_it(
     monkeypatch.setattr(artifacts, "create_markdown_artifact", lambda text, **_: told.append(text))
     for name in ("table", "link"):
         monkeypatch.setattr(artifacts, f"create_{name}_artifact", lambda *_, **named: None)
-    hidden = replace(done.public, findings=replace(done.public.findings, outside=None))
+    findings = done.public.findings
+    figures = findings.figures.model_copy(update={"outside": None})
+    hidden = replace(done.public, findings=replace(findings, figures=figures))
     artifacts.describe_run(spec, done.published, done.channel, done.public)
     artifacts.describe_run(spec, done.published, done.channel, hidden)
     assert ["outside the alphabet" in text for text in told] == [True, False]
-    assert all(f"{done.public.findings.rows:,}" in text for text in told)
+    assert all(f"{findings.figures.rows:,}" in text for text in told)
 
 
 def test_numbers_of_too_many_digits_are_noticed_wherever_they_stand() -> None:
