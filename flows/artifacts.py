@@ -13,7 +13,7 @@ from funnel.pipeline.flows.planned import PlanAnswer
 from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
-from funnel.release.public import PublicRelease
+from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Figures
 from funnel.spec import ReleaseSpec
 

@@ -25,11 +25,12 @@ from funnel.recount.plain_distributions import Distributions
 from funnel.recount.protocol_figures import figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, ProtocolDocument, read_draws
+from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, read_draws
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_evidence import read_spec
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec

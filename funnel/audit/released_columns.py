@@ -14,8 +14,8 @@ from funnel.audit.package import fields_of
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.classes import PlainClasses
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -52,7 +52,7 @@ class ReleasedColumns:
         if not folder.classes.is_file():
             return drawn
         classes = PlainClasses.parse(read_document(folder.classes))
-        stated = _stated(package)
+        stated = stated_categories(package)
         whole = {column: stated.get(column, []) for column in classes.columns}
         secret = {column: of for column, of in drawn.texts.items() if column not in (*classes.columns, classes.column)}
         return cls({**secret, **whole, classes.column: list(classes.names)}, drawn.outputs, classes)
@@ -116,7 +116,7 @@ def check_classes(known: AuditContext) -> Found:
     return f"{len(classes.names)} classes of records, by their published columns"
 
 
-def _stated(package: Mapping[str, Any]) -> dict[str, list[str]]:
+def stated_categories(package: Mapping[str, Any]) -> dict[str, list[str]]:
     """The categories of every column of the parquet file, as the package states them."""
     return {
         str(one["name"]): [str(text) for text in one["categories"]]

@@ -18,23 +18,7 @@ from funnel.errors import DataError, SpecError
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.release.document import Count, CountRow, CountTable, Document, Part, Symbols, built
-from funnel.release.protocol_document import ProtocolDocument
 from funnel.word_statistics import WordStatistics
-
-__all__ = [
-    "DrawsDocument",
-    "JointDocument",
-    "PartsDocument",
-    "ProtocolDocument",
-    "WordsDocument",
-    "drawn_pairs",
-    "draws_document",
-    "joint_document",
-    "parts_document",
-    "read_draws",
-    "read_joint",
-    "words_document",
-]
 
 
 class JointDocument(Document):

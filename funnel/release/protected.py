@@ -20,8 +20,7 @@ from funnel.release.documents import joint_document
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.protection import Draw, ProtectedCounts, Protection, numbers_of
-from funnel.release.record import Record
-from funnel.release.records import Records
+from funnel.release.record import Record, Records
 from funnel.release.secret import noise_root
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec

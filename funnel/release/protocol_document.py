@@ -13,7 +13,8 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT, Protocol
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256, Symbols, built
 from funnel.release.protection import Protection
-from funnel.release.public import PublicDistributions, PublicRelease
+from funnel.release.public.findings import PublicRelease
+from funnel.release.public.public_distributions import PublicDistributions
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"

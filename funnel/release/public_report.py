@@ -6,11 +6,22 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from funnel.release.belief_parts import Belief, Beliefs, Heat, Lifts, Outputs, StrongestCase
 from funnel.release.comparison import CertificatePart
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 from funnel.release.protection import Protection
-from funnel.release.report_parts import EstimatedTable, Level, Total, Unchanged, Weighted
+from funnel.release.report_parts import (
+    Belief,
+    Beliefs,
+    EstimatedTable,
+    Heat,
+    Level,
+    Lifts,
+    Outputs,
+    StrongestCase,
+    Total,
+    Unchanged,
+    Weighted,
+)
 
 
 class Contact(Part):

@@ -20,8 +20,9 @@ from funnel.pipeline.flows import pipeline
 from funnel.recount.classes import PlainClasses
 from funnel.recount.part_beliefs import people_by_part
 from funnel.release.document import dump
-from funnel.release.documents import PartsDocument, ProtocolDocument, read_joint
+from funnel.release.documents import PartsDocument, read_joint
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.spec import ReleaseSpec

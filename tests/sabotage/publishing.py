@@ -58,7 +58,7 @@ PUBLISHING = [
     Mutant(
         "working files in the public folder",
         "what was drawn of every record, in the order of the source",
-        "funnel.release.row_files",
+        "funnel.release.rows",
         "remove_tree(work)",
         "work.touch()",
         "declared files",

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from funnel.audit.histories import recount_histories
+from funnel.audit.history import recount_histories
 from funnel.errors import ReleaseRefused
 from funnel.frequencies import unit_tables
 from funnel.frequencies.averages import NoisyAverages

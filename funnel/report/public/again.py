@@ -21,9 +21,9 @@ from funnel.joint import FloatArray
 from funnel.mechanisms import mechanism
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import ProtocolDocument
-from funnel.release.public import PublicDistributions, PublicFindings, share_step
-from funnel.release.public.findings import Witness
-from funnel.release.public.public_distributions import PublicRarity, SparsePosterior, posterior_of
+from funnel.release.public.findings import PublicFindings, Witness
+from funnel.release.public.public_distributions import PublicDistributions, PublicRarity, SparsePosterior, posterior_of
+from funnel.release.public.rounding import share_step
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_report import Mechanism, PublicReport
 from funnel.release.published_values import published_values

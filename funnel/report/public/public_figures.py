@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from funnel.release.document import dump
-from funnel.release.public import count_of_records, in_digits, rounded_up
+from funnel.release.public.rounding import count_of_records, in_digits, rounded_up
 from funnel.release.public_accuracy import DIGITS
 from funnel.release.public_report import (
     Channel,

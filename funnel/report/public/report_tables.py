@@ -13,7 +13,9 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.published import meaning_for
 from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR
-from funnel.release.belief_parts import (
+from funnel.release.public.rounding import MOST_DIGITS, lift_step, rounded_down, rounded_up
+from funnel.release.public_report import Accuracy, Frequency
+from funnel.release.report_parts import (
     Belief,
     Beliefs,
     Heat,
@@ -28,8 +30,6 @@ from funnel.release.belief_parts import (
     StrongLift,
     TrueValue,
 )
-from funnel.release.public import MOST_DIGITS, lift_step, rounded_down, rounded_up
-from funnel.release.public_report import Accuracy, Frequency
 from funnel.report.content import PublicContent
 
 

@@ -20,8 +20,8 @@ from funnel.errors import DataError
 from funnel.frequencies.noise import scale_of
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.noisy_moves import RECORD, NoisyChanges, NoisyDepartures, NoisyMeans
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.expectations.test_finished import edit

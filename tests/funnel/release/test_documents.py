@@ -19,16 +19,9 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.recount.released import ReleasedProtocol
-from funnel.release.documents import (
-    DrawsDocument,
-    ProtocolDocument,
-    draws_document,
-    joint_document,
-    read_draws,
-    read_joint,
-)
-from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicDistributions
+from funnel.release.documents import DrawsDocument, draws_document, joint_document, read_draws, read_joint
+from funnel.release.protocol_document import ProtocolDocument, protocol_document
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.sparse_weights import SparseWeights
 from tests.public import UNPROTECTED, counted, public_of
 from tests.schemas import validated

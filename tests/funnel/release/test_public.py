@@ -20,9 +20,9 @@ from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicDistributions, PublicFindings
 from funnel.release.public.comparison import weighed
-from funnel.release.public.public_distributions import SparsePosterior
+from funnel.release.public.findings import PublicFindings
+from funnel.release.public.public_distributions import PublicDistributions, SparsePosterior
 from funnel.release.public.rounding import RECORDS, distribution_of_rare, level_step
 from funnel.release.public_report import Contact, Judged, Licence, Mechanism
 from funnel.report.content import ReportContent, SourceNote

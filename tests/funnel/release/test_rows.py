@@ -20,8 +20,7 @@ from funnel.protocol import Protocol
 from funnel.release.documents import read_draws
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
-from funnel.release.row_files import forget_rows
-from funnel.release.rows import Rows, draw_rows, take_over
+from funnel.release.rows import Rows, draw_rows, forget_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling.keyed import RecordKey
 from tests import chance

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from funnel import LDP, LIP, Joint, Protocol, fit, measures
-from funnel.release.belief_parts import LiftCell
 from funnel.release.public.findings import largest_ratios
+from funnel.release.report_parts import LiftCell
 from funnel.report.content import ReportContent
 from funnel.report.page import tint
 from funnel.report.public import report_tables
