@@ -25,7 +25,7 @@ from funnel.recount.plain_distributions import Distributions
 from funnel.recount.protocol_figures import figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, read_draws
+from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_evidence import read_spec
@@ -87,7 +87,7 @@ def read_evidence(
         evidence = Evidence(
             spec,
             joint,
-            read_draws(read_document(folder.draws), drawn_with, str(folder.draws)),
+            drawn_pairs(DrawsDocument.from_json(read_document(folder.draws), str(folder.draws)), drawn_with),
             _document(FindingsDocument, folder.findings),
             _document(Verdict, folder.verdict) if is_judged else None,
             _document(Record, folder.record) if is_judged else None,

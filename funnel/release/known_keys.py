@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import LedgerError, SpecError
 from funnel.joint import Joint
-from funnel.release.documents import joint_document
+from funnel.release.documents import JointDocument
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
@@ -115,7 +115,7 @@ def _has_counts(one: Earlier, counted: Joint) -> bool:
     """Whether a version counted the same records of everything, as far as its counts are still there."""
     if one.folder is None or not one.folder.joint.exists():
         return False
-    return one.folder.joint.read_bytes() == joint_document(counted).to_bytes()
+    return one.folder.joint.read_bytes() == JointDocument.like(counted).to_bytes()
 
 
 def _same_people(one: Earlier, how: str, beside: str) -> SpecError:

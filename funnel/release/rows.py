@@ -16,7 +16,7 @@ from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
-from funnel.release.documents import DrawsDocument, WordsDocument, drawn_pairs, draws_document, words_document
+from funnel.release.documents import DrawsDocument, WordsDocument, drawn_pairs, draws_document
 from funnel.release.drawing_document import drawing_document
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import FileRef, private_folder, remove_tree, write_new, write_whole
@@ -175,7 +175,7 @@ def draw_rows(
         progress("drawing", 0, snapshot.rows)
         with workers_of(spec.engine) as workers:
             drawn = release_rows(placed, folder.data, workers, progress)
-    words = words_document(drawn.words)
+    words = WordsDocument.model_validate({"schema": "funnel/words/1", "streams": drawn.words})
     rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, drawn.donors, words)
     _write_evidence(folder, rows)
     # What people with histories were drawn with is internal.

@@ -43,8 +43,8 @@ PUBLISHING = [
         "joint.json in the public folder",
         "exact counts of secrets and values",
         "funnel.release.internal_evidence",
-        "write_new(folder.joint, joint_document(joint).to_bytes())",
-        "[write_new(p, joint_document(joint).to_bytes()) for p in (folder.joint, folder.root / 'joint.json')]",
+        "write_new(folder.joint, JointDocument.like(joint).to_bytes())",
+        "[write_new(p, JointDocument.like(joint).to_bytes()) for p in (folder.joint, folder.root / 'joint.json')]",
         "declared files",
     ),
     Mutant(
