@@ -16,7 +16,14 @@ from funnel.frequencies.moves import Moves
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
-from funnel.release.frequencies_document import ChangesPart, DeparturesPart, FrequenciesDocument, MeansPart, RowsPart
+from funnel.release.frequencies_document import (
+    ChangesPart,
+    DeparturesPart,
+    FrequenciesDocument,
+    MeansPart,
+    NoisyPart,
+    RowsPart,
+)
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies
 from funnel.release.protected_tables import changes_of, public_averages, public_changes, public_rows
 from funnel.release.protection import ProtectedCounts
@@ -41,7 +48,6 @@ class Tables:
     exact: Any
     others: Any
     add: Callable[..., Protected]
-    read: Callable[[Protected], ChangesPart | RowsPart | MeansPart | DeparturesPart | None]
     options: dict[str, int]
 
     def made(
@@ -59,38 +65,24 @@ class Tables:
 
     def told(self, found: Protected) -> Any:
         """The noisy tables, as documents hold them."""
-        return None if (part := self.read(found)) is None else part.model_dump(mode="json")
+        noisy = getattr(found.frequencies, self.name)
+        return None if noisy is None else _PARTS[self.name](noisy).model_dump(mode="json")
 
     def of_record(self, found: Protected) -> Any:
         return getattr(found.record, self.name)
 
 
-def _changes(found: Protected) -> ChangesPart | None:
-    changes = found.frequencies.changes
-    return None if changes is None else ChangesPart.of(changes)
-
-
-def _rows(found: Protected) -> RowsPart | None:
-    rows = found.frequencies.rows
-    return None if rows is None else RowsPart.like(rows)
-
-
-def _means(found: Protected) -> MeansPart | None:
-    means = found.frequencies.means
-    return None if means is None else MeansPart.like(means)
-
-
-def _departures(found: Protected) -> DeparturesPart | None:
-    departures = found.frequencies.departures
-    return None if departures is None else DeparturesPart.like(departures)
-
-
+_PARTS: dict[str, Callable[[Any], NoisyPart]] = {
+    "changes": ChangesPart.of,
+    "rows": RowsPart.like,
+    "means": MeansPart.like,
+    "departures": DeparturesPart.like,
+}
 CHANGES = Tables(
     "changes",
     MOVES,
     OTHER_MOVES,
     lambda context, counts, exact: public_changes(context, counts, [exact], [COUNTED]),
-    _changes,
     {"tables": 1},
 )
 ROWS = Tables(
@@ -98,7 +90,6 @@ ROWS = Tables(
     UNITS,
     OTHER_UNITS,
     public_rows,
-    _rows,
     {"tables": 1},
 )
 MEANS = Tables(
@@ -106,7 +97,6 @@ MEANS = Tables(
     np.array([5 << 20, 7 << 20, 9 << 20]),
     np.array([6 << 20, 6 << 20, 9 << 20]),
     lambda context, counts, exact: public_averages(context, counts, "means", lambda _: (exact, 1 << 20)),
-    _means,
     {"tables": 1},
 )
 DEPARTURES = Tables(
@@ -114,7 +104,6 @@ DEPARTURES = Tables(
     np.array([5 << 20, -7 << 20, 2 << 20]),
     np.array([6 << 20, -8 << 20, 2 << 20]),
     lambda context, counts, exact: public_averages(context, counts, "departures", lambda _: (exact, 3 << 20)),
-    _departures,
     {"tables": 1},
 )
 both = pytest.mark.parametrize("tables", [CHANGES, ROWS, MEANS, DEPARTURES], ids=lambda one: one.name)
