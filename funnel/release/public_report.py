@@ -135,7 +135,7 @@ class History(Part):
 
 
 class Figures(Part):
-    """What the audit found, rounded to be published; names as in `funnel.release.public.PublicFindings`.
+    """What the audit found, rounded to be published.
 
     ``consistency`` is None where people have histories: how the draws were compared would tell how many there are. It
     is None too, as ``outside`` is, where noise protects the frequencies.

@@ -88,7 +88,7 @@ class PublicFindings:
     Attributes
     ----------
     figures : Figures
-        Levels are upper bounds, as `funnel.release.public.public_level`: the budget where they keep it. Zero is told of
+        Levels are upper bounds, as `public_level` makes them: the budget where they keep it. Zero is told of
         a protocol that publishes the same of everybody. ``level_factor`` is an upper bound of the worst ratio of two
         probabilities: e to what is told of its logarithm, three digits, rounded up; None where the guarantee bounds
         something else. ``outside`` and ``consistency`` are None where frequencies are protected by noise, and the

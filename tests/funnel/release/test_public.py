@@ -18,8 +18,8 @@ from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.findings.consistency import Consistency
 from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR
-from funnel.release import public
 from funnel.release.protocol_document import protocol_document
+from funnel.release.public import rounding as public
 from funnel.release.public.comparison import weighed
 from funnel.release.public.findings import PublicFindings
 from funnel.release.public.public_distributions import PublicDistributions, SparsePosterior
