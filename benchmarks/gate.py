@@ -39,8 +39,9 @@ from funnel.findings.probe import expected_probe
 from funnel.findings.words import check_randomness, runs_in_common
 from funnel.pipeline.expectations.drawing_claims import FAILURES, Placed, order_tables
 from funnel.release.coarse import coarsened
-from funnel.release.documents import DrawsDocument, ProtocolDocument, WordsDocument
+from funnel.release.documents import DrawsDocument, WordsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.verdict import Verdict
 from funnel.sampling.engine import Drawn, release_rows
 from funnel.sampling.key_column import KEY_COLUMN, KeyColumn

@@ -23,9 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.estimation.departed_shares import DepartedShares
-from funnel.frequencies.departures import noisy_departures
+from funnel.frequencies.averages import noisy_averages, variances_of_noise
 from funnel.frequencies.limits import moves_limit
-from funnel.frequencies.means import noisy_means, variances_of_noise
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.frequencies.public_counts import part_for, protect
@@ -183,7 +182,7 @@ def follow_panel(
         late = float(np.abs(means(drawn.step) / PARTS - counted.counts.sum(axis=0)).max()) if stays else None
         noise = None
         if stays and number:
-            noisy = noisy_means(means(drawn.step), part_for(settings, NOTHING))
+            noisy = noisy_averages("means", means(drawn.step), PARTS, part_for(settings, NOTHING))
             noise = variances_of_noise(noisy, protected)
             drawn = corrected(drawn, noisy.counts)
             predicted = drawn.predicted
@@ -298,7 +297,7 @@ def _changes(before: IntArray, after: IntArray) -> Changes:
 def _departed(step: Step, public: Joint, settings: FrequencySettings) -> DepartedShares:
     epsilon = part_for(settings, NOTHING)
     length = declared_length(step.channel, public.p_input, public.n, 1, epsilon)
-    noisy = noisy_departures(departures_of_people(step, length), length, epsilon)
+    noisy = noisy_averages("departures", departures_of_people(step, length), length, epsilon)
     records = float(step.observed.records.sum()) * PARTS
     return DepartedShares.of_counts(noisy.counts.astype(float), discrete_laplace_variance(noisy.scale), records)
 

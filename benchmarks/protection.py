@@ -30,8 +30,8 @@ from funnel.frequencies.public_counts import protect
 from funnel.joint import IntArray
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.release.coarse import coarsened
-from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
 from tests.crowds import DISEASES, EIGHT, EIGHT_SPEC, eight_columns

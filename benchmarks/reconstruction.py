@@ -26,7 +26,8 @@ from funnel.findings import Audited, DrawnRelease
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import FloatArray
 from funnel.release.coarse import coarsened
-from funnel.release.public import PublicRelease, lift_step
+from funnel.release.public.findings import PublicRelease
+from funnel.release.public.rounding import lift_step
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from benchmarks.rows import RESULTS, Row, save, table
 from funnel import Joint, Protocol, load_release
 from funnel.analysis.release import Release
-from funnel.release.documents import read_joint
+from funnel.release.documents import JointDocument
 
 ROOT = Path(__file__).parents[1]
 LATEST = ROOT / "releases" / "adult-income" / "latest"
@@ -182,7 +182,7 @@ def main() -> None:
         released = load_release(asked.release)
         assert isinstance(released, Release)
         protocol = released.protocol
-        joint = read_joint(released.folder.joint.read_bytes())
+        joint = JointDocument.from_json(released.folder.joint.read_bytes()).joint
         save([*cells(joint, protocol, released.table().to_pandas()), *beliefs(joint, protocol)], kept)
     rows = json.loads(kept.read_text(encoding="utf-8"))
     (RESULTS / "sample-release.md").write_text(page(rows), encoding="utf-8")

@@ -27,7 +27,7 @@ from benchmarks.units_noise import counted
 from benchmarks.unprepared_tables import visits
 from funnel import LIP, Joint, Protocol, estimate
 from funnel.estimation.departed_shares import DepartedShares
-from funnel.frequencies.departures import noisy_departures
+from funnel.frequencies.averages import noisy_averages
 from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.frequencies.public_counts import part_for, protect
 from funnel.frequencies.selection import NOTHING
@@ -167,7 +167,7 @@ def _units(joint: Joint, cells: IntArray, units: IntArray, random: np.random.Gen
     channel = waves.step.channel
     length = declared_length(channel, law.p_input, sum(tables.waves), len(tables.waves), epsilon)
     departures = departures_of_units(waves.step, rows.units, waves.before, cells % a, length)
-    noisy = noisy_departures(departures, length, epsilon)
+    noisy = noisy_averages("departures", departures, length, epsilon)
     departed = DepartedShares.of_counts(
         noisy.counts.astype(float), discrete_laplace_variance(noisy.scale), float(len(cells) * PARTS)
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.joint import FloatArray, IntArray
-from funnel.release.public import share_step
+from funnel.release.public.rounding import share_step
 
 # Relative: an optimum is that close to its bound, and nothing else is by accident.
 CLOSE = 1e-6

@@ -54,7 +54,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         of_class[class_of((name,))] += sizes[name]
     least = min(of_class.values()) if given is None else min(sizes[name] for name in classes.names)
     named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
-    whose = classes.are_given == (given is not None) and classes.content["source"] is None
+    whose = classes.are_given == (given is not None) and classes.source is None
     right = whose and (given is None or classes.is_of(given))
     return [
         claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import Any
 from funnel.alphabet import Alphabet
 from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
-from funnel.audit.package import fields_of
+from funnel.audit.released_columns import stated_categories
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.findings.followed import ExpectedObserver, FoundHistory
@@ -32,10 +32,11 @@ from funnel.recount.register_files import Entry
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount, recount, source_columns
-from funnel.release.documents import DrawsDocument, ProtocolDocument, WordsDocument, drawn_pairs
+from funnel.release.documents import DrawsDocument, WordsDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.keyed import RecordKey
 from funnel.spec import ReleaseSpec
@@ -169,7 +170,7 @@ class FinishedFolder:
         return recount(self.settled.whole, self.public_values, wide=True)
 
     @cached_property
-    def public_values(self) -> dict[str, tuple[str, ...]] | None:
+    def public_values(self) -> Mapping[str, Sequence[str]] | None:
         """Of whole records with noise: by column the values that are public, as frequencies and package state them.
 
         That these are declared, or were learned as they may be, is judged.
@@ -182,10 +183,9 @@ class FinishedFolder:
         return {**secret, **{column: stated[column] for column in self.classes.columns}}
 
     @cached_property
-    def stated_categories(self) -> dict[str, tuple[str, ...]]:
+    def stated_categories(self) -> Mapping[str, Sequence[str]]:
         """By column of the released table the values that the package states, in its order."""
-        fields = fields_of(read_json(self.folder.package), "data/records.parquet")
-        return {one["name"]: tuple(one["categories"]) for one in fields}
+        return stated_categories(read_json(self.folder.package))
 
     @cached_property
     def public(self) -> Recount:

@@ -16,7 +16,7 @@ from funnel.pipeline.expectations.frequency_claims import table_of
 from funnel.pipeline.expectations.keyed_answers import misplaced_rows, snapshot_cells, wrong_answers
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import entry_complaints, is_level, stated_complaints
-from funnel.recount.noisy_moves import RECORD, NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows
+from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows, length_of
 from funnel.recount.register_files import Entry
 from funnel.recount.register_moves import changed_counts
 from funnel.recount.register_tables import FORGOTTEN
@@ -90,7 +90,7 @@ def _noise(finished: FinishedFolder) -> Claim:
 
 def _not_derived(
     finished: FinishedFolder,
-    told: NoisyChanges | NoisyRows | NoisyMeans | NoisyDepartures,
+    told: NoisyChanges | NoisyRows | NoisyMeans,
     scale: float,
     noise: list[int],
 ) -> str | None:
@@ -99,8 +99,8 @@ def _not_derived(
     if material is None or public is None:
         return "cannot be derived: the secret of the series' noise is gone"
     within, since = 0, [] if public.changes is None or isinstance(told, NoisyRows) else public.changes.since
-    if isinstance(told, NoisyMeans | NoisyDepartures):
-        kind = "means" if isinstance(told, NoisyMeans) else "departures"
+    if isinstance(told, NoisyMeans):
+        kind = "departures" if isinstance(told, NoisyDepartures) else "means"
         within = _rounding(finished, told)
         tables = (public.noisy, *(table for one in since for table in (one.secrets, one.stayed, one.left)))
         if public.rows is not None:
@@ -118,15 +118,14 @@ def _not_derived(
     return f"of {wrong:,} counts of {kind} is not what the secret of the series gives them" if wrong else None
 
 
-def _rounding(finished: FinishedFolder, told: NoisyMeans | NoisyDepartures) -> int:
+def _rounding(finished: FinishedFolder, told: NoisyMeans) -> int:
     """How far what people add up to by the register is from what got noise, in parts of a record.
 
     It was rounded down for each row, twice for what a row differs from, and channels that were changed by means are
     whole numbers. Nobody knows any more what the forgotten drew from.
     """
     version = finished.histories.versions[-1]
-    most = RECORD if isinstance(told, NoisyMeans) else told.length
-    return 4 * version.people + 2 + version.missing * most
+    return 4 * version.people + 2 + version.missing * length_of(told)
 
 
 def _people(finished: FinishedFolder) -> Iterator[Claim]:

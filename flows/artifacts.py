@@ -13,7 +13,8 @@ from funnel.pipeline.flows.planned import PlanAnswer
 from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
-from funnel.release.public import PublicFindings, PublicRelease
+from funnel.release.public.findings import PublicRelease
+from funnel.release.public_report import Figures
 from funnel.spec import ReleaseSpec
 
 # Of utilities, as tables of mechanisms tell them.
@@ -27,7 +28,7 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
     of, and of nothing else.
     """
     laws, findings = public.laws, public.findings
-    create_markdown_artifact(_summary(spec, published, protocol, findings), key=f"{spec.name}-summary")
+    create_markdown_artifact(_summary(spec, published, protocol, findings.figures), key=f"{spec.name}-summary")
     lifts = [
         {
             "secret": secret,
@@ -98,9 +99,9 @@ def describe_plan(told: PlanAnswer) -> list[dict[str, Any]]:
     return told.mechanisms
 
 
-def _together(findings: PublicFindings) -> list[str]:
+def _together(figures: Figures) -> list[str]:
     """What is public of all versions about the same people; nothing where this one stands alone."""
-    found = findings.history
+    found = figures.history
     if found is None:
         return []
     versions = "this and all later versions" if found.versions == 1 else f"all {found.versions:,} versions"
@@ -111,24 +112,24 @@ def _together(findings: PublicFindings) -> list[str]:
     ]
 
 
-def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: PublicFindings) -> str:
+def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, figures: Figures) -> str:
     # Under noise nobody is told how many values the public counts do not have.
-    outside = "" if findings.outside is None else f", of them {findings.outside:,} outside the alphabet"
+    outside = "" if figures.outside is None else f", of them {figures.outside:,} outside the alphabet"
     return "\n".join(
         [
             f"# {plain(spec.title)} {published.version}",
             "",
-            f"- **Bound**: {findings.guarantee} on {plain(', '.join(spec.secret))}",
-            f"- **Level at most**: {findings.level:.12g} nats",
+            f"- **Bound**: {spec.guarantee.canonical} on {plain(', '.join(spec.secret))}",
+            f"- **Level at most**: {float(figures.level):.12g} nats",
             *(
                 []
-                if findings.explained is None
-                else [f"- **Variance explained**: {findings.explained.share:.1%}, what the protocol was chosen by"]
+                if figures.explained is None
+                else [f"- **Variance explained**: {figures.explained:.1%}, what the protocol was chosen by"]
             ),
-            f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
-            *_together(findings),
+            f"- **Utility**: {figures.utility:.4g} nats, {figures.share:.1%} of what there is to know",
+            *_together(figures),
             f"- **Mechanism**: {protocol.mechanism}",
-            f"- **Records**: {findings.rows:,}{outside}",
+            f"- **Records**: {figures.rows:,}{outside}",
             f"- **Report**: `{published.report}`",
         ]
     )

@@ -12,7 +12,7 @@ from funnel.audit.check import Result, error_of
 from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
-from funnel.release.public import public_text
+from funnel.release.public.rounding import public_text
 from funnel.rendering import figures_again, page_renderer
 
 

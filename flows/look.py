@@ -13,7 +13,6 @@ from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.recount.source import source_digest
 from funnel.register import register_of
-from funnel.release.accounted import require_same_spec
 from funnel.release.approval import Approval, Outcome
 from funnel.release.decision import Rejected, Unchanged, Waiting
 from funnel.release.earlier import secret_before
@@ -21,6 +20,7 @@ from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
 from funnel.release.signature import signer_of
+from funnel.release.validated import require_same_spec
 from funnel.source.columns import resolved_columns
 from funnel.spec import ReleaseSpec
 

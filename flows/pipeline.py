@@ -53,8 +53,8 @@ from funnel.release.known_keys import keep_keys, require_other_people
 from funnel.release.layout import Version
 from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
-from funnel.release.public import PublicRelease
-from funnel.release.row_files import forget_rows
+from funnel.release.public.findings import PublicRelease
+from funnel.release.rows import forget_rows
 from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots

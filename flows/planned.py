@@ -11,7 +11,8 @@ from funnel.frequencies.noise_forecast import NO_COST, NoiseForecast
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.pipeline.flows.telling import plain
 from funnel.preview.spec_plan import SpecPlan
-from funnel.release.public import compared, costed, public_text, share_step, weighed
+from funnel.release.public.comparison import compared, costed, weighed
+from funnel.release.public.rounding import public_text, share_step
 
 
 @dataclass(frozen=True)

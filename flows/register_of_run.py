@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from funnel.errors import LedgerError, PipelineError
 from funnel.register import register_of
 from funnel.release.layout import Version
-from funnel.release.record import Record
-from funnel.release.records import Records
+from funnel.release.record import Record, Records
 from funnel.release.series import Series
 from funnel.spec import ReleaseSpec
 

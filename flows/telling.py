@@ -12,7 +12,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed
 
 from funnel.errors import FunnelError
-from funnel.release.public import public_text
+from funnel.release.public.rounding import public_text
 
 # What the states of runs are called, by the status of what is told.
 _STATES = {

@@ -8,7 +8,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.release.counted_as_usual import whole_stays
 from funnel.release.earlier import newest_found
 from funnel.release.internal_evidence import write_evidence
-from funnel.release.public import PublicRelease
+from funnel.release.public.findings import PublicRelease
 from funnel.release.publication import require_drawn, require_small, write_documentation, write_documents, write_package
 from funnel.report.content import ReportContent
 from funnel.report.gathering import Results, report_content

@@ -15,7 +15,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache
 from funnel.release.counted_records import read_records, records_file
-from funnel.release.documents import joint_document, read_joint
+from funnel.release.documents import JointDocument
 from funnel.release.learned import values_digest
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
@@ -88,12 +88,16 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     codings = snapshot.read_codings()
     if (found := cache.find(key)) is not None:
         wide = found.get(RECORDS)
-        joint = read_joint(found[JOINT]) if wide is None else read_records(wide, spec.secret, codings.labels)
+        joint = (
+            JointDocument.from_json(found[JOINT]).joint
+            if wide is None
+            else read_records(wide, spec.secret, codings.labels)
+        )
     else:
         joint = count_snapshot(spec, snapshot, spec.inputs)
         # Of many columns a table of counts is nearly all zeros.
         wide = records_file(joint) if is_wide(spec, joint, codings) else None
-        cache.keep(key, {JOINT: joint_document(joint).to_bytes()} if wide is None else {RECORDS: wide})
+        cache.keep(key, {JOINT: JointDocument.like(joint).to_bytes()} if wide is None else {RECORDS: wide})
         cache.forget_others(key)
     by_class = is_wide(spec, joint, codings)
     joint = over_values(spec, joint, codings)

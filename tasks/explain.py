@@ -6,8 +6,7 @@ from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.look_up import People
 from funnel.register.register import Register
-from funnel.release.record import History
-from funnel.release.records import Records
+from funnel.release.record import History, Records
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent
 from funnel.report.internal.history import Together

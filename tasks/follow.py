@@ -13,7 +13,7 @@ import numpy as np
 from funnel.errors import ReleaseRefused
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
-from funnel.history.corrected import corrected, means
+from funnel.history.corrected import PARTS, corrected, means
 from funnel.history.departures import declared_length, departures_of_people, departures_of_units
 from funnel.history.distributions import distributions_before
 from funnel.history.drift import Drift
@@ -28,7 +28,7 @@ from funnel.naming import name_outputs
 from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
 from funnel.pipeline.tasks.estimate import count_snapshot
 from funnel.pipeline.tasks.found_history import found_history
-from funnel.pipeline.tasks.protect import protect_departures, protect_means
+from funnel.pipeline.tasks.protect import protect_averages
 from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
@@ -210,7 +210,7 @@ def _decided_for_units(run: Run, protected: Protected, terms: VersionTerms, unit
             inputs = units.cells % len(law)
             return departures_of_units(waves.step, units.rows.units, waves.before, inputs, length), length
 
-        told = protect_departures(run, protected, exact)
+        told = protect_averages(run, protected, "departures", exact)
     return _Decided(waves.step, people, drift, waves.fitted, (units, waves), protected=told)
 
 
@@ -234,9 +234,9 @@ def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, peo
             length = declared_length(expected.step.channel, law.p_input, law.n, 1, epsilon)
             return departures_of_people(expected.step, length), length
 
-        put_right = protect_departures(run, protected, exact)
+        put_right = protect_averages(run, protected, "departures", exact)
     elif register.entries:
-        put_right = protect_means(run, protected, means(expected.step))
+        put_right = protect_averages(run, protected, "means", lambda _: (means(expected.step), PARTS))
         told = put_right.frequencies.means
         if told is None:
             raise ValueError("means that were protected are there")

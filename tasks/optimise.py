@@ -16,7 +16,7 @@ from funnel.protocol import Protocol
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened
 from funnel.release.comparison import ComparisonDocument, comparison_document
-from funnel.release.documents import joint_document
+from funnel.release.documents import JointDocument
 from funnel.sample_size import too_few
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.fitted import FittedRows
@@ -53,7 +53,7 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
     cache = Cache(workspace / "protocols")
     asked, joint = spec.mechanism, frequencies.joint.over_published(spec.publish)
     key = cache.key(
-        joint_document(joint).content(),
+        JointDocument.like(joint).content(),
         *_bounds(joint),
         spec.guarantee.canonical,
         *(() if (share := _reserve(spec)) == 1 else (share,)),

@@ -20,11 +20,11 @@ from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.protected import Protected, require_records
 from funnel.release.protected_tables import (
+    Averages,
     changes_of,
+    public_averages,
     public_changes,
     public_counts,
-    public_departures,
-    public_means,
 )
 from funnel.spec import ReleaseSpec
 
@@ -82,35 +82,18 @@ def protect_changes(
     return public_changes(run.protecting, protected, people.moves(register), [law for _, law in register.laws])
 
 
-def protect_means(run: Run, protected: Protected, exact: IntArray) -> Protected:
-    """Make public how many records each value is published for on average, so that it can be put right.
-
-    Parameters
-    ----------
-    exact : ndarray of int64, shape (a,)
-        From `funnel.history.corrected.means`.
+def protect_averages(
+    run: Run, protected: Protected, name: Averages, exact: Callable[[float], tuple[IntArray, int]]
+) -> Protected:
+    """Make public means, by which answers are put right, or departures from what is expected, as `public_averages`.
 
     Raises
     ------
     SpecError, LedgerError
         As `protect`.
     """
-    tell("protecting means")
-    return public_means(run.protecting, protected, exact)
-
-
-def protect_departures(run: Run, protected: Protected, exact: Callable[[float], tuple[IntArray, int]]) -> Protected:
-    """Make public by how much published values are more common than the effective channel leads to expect.
-
-    ``exact`` is as of `public_departures`.
-
-    Raises
-    ------
-    SpecError, LedgerError
-        As `protect`.
-    """
-    tell("protecting departures")
-    return public_departures(run.protecting, protected, exact)
+    tell(f"protecting {name}")
+    return public_averages(run.protecting, protected, name, exact)
 
 
 FOUND = "disclosure.json"

@@ -12,13 +12,12 @@ from funnel.pipeline.tasks.run import Draft, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.progress import WARNING
 from funnel.register.journal import Prepared
-from funnel.release.accounted import require_accounted
 from funnel.release.decision import TakeOver
 from funnel.release.files import write_whole
 from funnel.release.provenance import software
 from funnel.release.record import History, Record
 from funnel.release.signature import sign_release, signer_of
-from funnel.release.validated import require_validated
+from funnel.release.validated import require_accounted, require_validated
 from funnel.release.verdict import Verdict
 from funnel.rendering import page_renderer
 

@@ -26,7 +26,7 @@ import numpy as np
 from funnel.frequencies.noise import scale_of
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
-from funnel.release.documents import read_joint
+from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import random_words
 
@@ -105,7 +105,7 @@ def of_equal_draws(protocol: Protocol, records: Sequence[int] | IntArray) -> flo
 
 def of_equal_releases(folder: ReleaseFolder) -> float:
     """At least the probability that another draw of a release has the same records."""
-    joint = read_joint(folder.joint.read_bytes())
+    joint = JointDocument.from_json(folder.joint.read_bytes()).joint
     return of_equal_draws(Protocol.from_json(folder.protocol.read_text(encoding="utf-8")), joint.counts.sum(axis=0))
 
 

@@ -16,7 +16,7 @@ from funnel.preview.counted import Preview
 from funnel.protocol import Protocol
 from funnel.release.protected import ProtectionContext, public_frequencies
 from funnel.release.protection import ProtectedCounts, Protection, numbers_of
-from funnel.release.public import PublicRelease
+from funnel.release.public.findings import PublicRelease
 from funnel.report.content import ReportContent
 from funnel.spec import ReleaseSpec
 

@@ -25,9 +25,9 @@ from funnel.history.corrected import PARTS
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 from funnel.release.counted_as_usual import counted_as_usual, input_of_counts
-from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public.rounding import share_step
 
 # Values that may be more common than this are left for the records to tell.

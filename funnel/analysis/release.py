@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.protocol import Protocol
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release, last_part, led_by_latest
 from funnel.release.privacy_block import KEY, PrivacyBlock
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.tables import open_paged
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.plain_distributions import prior_distribution
 from funnel.recount.plain_distributions import share_step as plain_share_step
-from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext

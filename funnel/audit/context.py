@@ -13,7 +13,7 @@ from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import Table, check_table
 from funnel.audit.evidence import Evidence, counted_of, read_evidence
 from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, read_document, read_json
-from funnel.audit.histories import find_register
+from funnel.audit.history import find_register
 from funnel.audit.package import TABLES, Facts
 from funnel.audit.page import Compare, Render
 from funnel.audit.protected import read_frequencies
@@ -27,8 +27,8 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder, find_workspace, place_of
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import public_key_of

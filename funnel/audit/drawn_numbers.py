@@ -76,16 +76,7 @@ def _declared(package: dict[str, Any], behind: Behind) -> list[PlainNumbers]:
     fields = fields_of(package, TABLES[0])[len(behind) :]
     if not fields:
         raise DataError("the data package tells of no column of numbers")
-    return [_declared_of(field, behind) for field in fields]
-
-
-def _declared_of(field: Any, behind: Behind) -> PlainNumbers:
-    """What a field says of drawn numbers."""
-    drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
-    column = drawn.get("from") if isinstance(drawn, dict) else None
-    if not isinstance(column, str) or column not in behind:
-        raise DataError("the data package says of numbers that they are drawn of a column that is not published")
-    return parsed_numbers(field, list(behind[column]))
+    return [parsed_numbers(field, behind) for field in fields]
 
 
 def _unlike_bins(package: dict[str, Any], told: PlainNumbers, behind: Mapping[str, Collection[str]]) -> Iterator[str]:

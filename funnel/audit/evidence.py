@@ -22,15 +22,17 @@ from funnel.findings.false_alarms import SHARES
 from funnel.joint import IntArray, Joint
 from funnel.recount.channel import Channel, entries_of
 from funnel.recount.found_histories import is_level
-from funnel.recount.plain_distributions import Distributions, figure_complaints
+from funnel.recount.plain_distributions import Distributions
+from funnel.recount.protocol_figures import figure_complaints
 from funnel.recount.source import Recount
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, ProtocolDocument, read_draws
+from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_evidence import read_spec
 from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
@@ -87,7 +89,7 @@ def read_evidence(
         evidence = Evidence(
             spec,
             joint,
-            read_draws(read_document(folder.draws), drawn_with, str(folder.draws)),
+            drawn_pairs(DrawsDocument.from_json(read_document(folder.draws), str(folder.draws)), drawn_with),
             _document(FindingsDocument, folder.findings),
             _document(Verdict, folder.verdict) if is_judged else None,
             _document(Record, folder.record) if is_judged else None,

@@ -12,7 +12,7 @@ from funnel.audit.arithmetic import WHOLE, grid_of
 from funnel.audit.check import Found, check
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.balance import alphabet_complaints, is_invariant
-from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext

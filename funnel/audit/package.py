@@ -18,7 +18,7 @@ from funnel.guarantees.published import meaning_for
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.recount.published import in_csv
-from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -269,12 +269,9 @@ def _of_numbers(
     """The same with columns of numbers, as far as what is said of them is well-formed."""
     fields = []
     for field in said[len(texts) :]:
-        drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
-        column = drawn.get("from") if isinstance(drawn, dict) else None
-        if isinstance(drawn, dict) and isinstance(column, str):
-            with suppress(DataError):
-                told = parsed_numbers(field, texts.get(column, ()))
-                fields.append(field_again(told, drawn.get("unit"), lambda text: _cell(text, guard)))
+        with suppress(DataError):
+            told = parsed_numbers(field, texts)
+            fields.append(field_again(told, field["funnel:drawn"].get("unit"), lambda text: _cell(text, guard)))
     return {**schema, "fields": [*schema["fields"], *fields], "missingValues": [""]}
 
 

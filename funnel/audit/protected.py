@@ -27,8 +27,8 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
 from funnel.recount.noisy_moves import RECORD
 from funnel.recount.plausible import disagreement, plausible_noise
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext

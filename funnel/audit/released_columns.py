@@ -14,8 +14,8 @@ from funnel.audit.package import fields_of
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.recount.classes import PlainClasses
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -52,7 +52,7 @@ class ReleasedColumns:
         if not folder.classes.is_file():
             return drawn
         classes = PlainClasses.parse(read_document(folder.classes))
-        stated = _stated(package)
+        stated = stated_categories(package)
         whole = {column: stated.get(column, []) for column in classes.columns}
         secret = {column: of for column, of in drawn.texts.items() if column not in (*classes.columns, classes.column)}
         return cls({**secret, **whole, classes.column: list(classes.names)}, drawn.outputs, classes)
@@ -86,7 +86,7 @@ class ReleasedColumns:
             right = self.classes.of(record[width:-1]) == record[-1]
         except DataError:
             return None
-        known = self.classes.known_values[record[-1]]
+        known = self.classes.values_of_known[record[-1]]
         return self._known.get((*record[:width], *known, record[-1])) if right else None
 
 
@@ -101,22 +101,22 @@ def check_classes(known: AuditContext) -> Found:
         yield "its names are not the inputs of protocol.json"
     if document.inputs.columns[-1 - len(classes.known) :] != (*classes.known, classes.column):
         yield "it is about other columns than protocol.json"
-    elif any(symbol[-1 - len(classes.known) : -1] != classes.known_values.get(symbol[-1]) for symbol in symbols):
+    elif any(symbol[-1 - len(classes.known) : -1] != classes.values_of_known.get(symbol[-1]) for symbol in symbols):
         yield "its classes have other values of known columns than in protocol.json"
     if classes.has_parts != (classes.at_once > 0):
         yield f"it is for observers of {classes.at_once} columns at once, which its parts of classes are not"
-    asked = {name for scale in classes.content["scales"] for term in scale["terms"] for name in term["columns"]}
+    asked = {name for scale in classes.scales for term in scale.terms for name in term.columns}
     if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
         yield "its points are for columns that are not published, or secret"
     noisy = document.content()["frequencies"]["protection"] == "noise"
     if (noisy or parse_guarantee(document.guarantee.declared).significance is not None) and not classes.are_given:
         yield "its questions are chosen by the same people, under noise or for a population"
-    if classes.content["source"] is not None:
+    if classes.source is not None:
         yield "it has the digest of a source, which tells of the people in it"
     return f"{len(classes.names)} classes of records, by their published columns"
 
 
-def _stated(package: Mapping[str, Any]) -> dict[str, list[str]]:
+def stated_categories(package: Mapping[str, Any]) -> dict[str, list[str]]:
     """The categories of every column of the parquet file, as the package states them."""
     return {
         str(one["name"]): [str(text) for text in one["categories"]]

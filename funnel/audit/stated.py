@@ -12,8 +12,8 @@ from typing import Any
 from funnel.audit.arithmetic import WHOLE, Interval
 from funnel.errors import FunnelError
 from funnel.guarantees import parse_guarantee
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import Version
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import Change, History, PublicReport
 
 # No figure of a report has more significant digits, but for numbers that the publisher declares.

@@ -22,7 +22,7 @@ from funnel.audit.arithmetic import (
 )
 from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.plain_distributions import is_public_ratio, prior_distribution, step_above
-from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
 Floats = npt.NDArray[np.float64]

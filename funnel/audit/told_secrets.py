@@ -24,7 +24,7 @@ from funnel.audit.told_lifts import PLACES, ROUNDING, lift_complaints
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.several import parts_of
 from funnel.recount.plain_distributions import NOISE, is_level_of_ratio, public_level, up_to_digits
-from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.limits import bounds_of
-from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.noise import Noise, NoiseSecret, draw_noise
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
@@ -55,13 +54,13 @@ class Frequencies:
     rows : NoisyRows, optional
         How a unit's rows follow one another, with noise, where units have several; the counts are then those of first
         rows.
-    means : NoisyMeans, optional
+    means : NoisyAverages, optional
         How many records each value is published for on average, with noise, where earlier versions are about the same
         people and values are as they are.
     impossible : tuple of mapping of column to tuple of str
         Published values that were declared not to go together: there is no count of their combinations. Empty without
         noise.
-    departures : NoisyDepartures, optional
+    departures : NoisyAverages, optional
         By how much published values are more common than the effective channel leads to expect, with noise, where there
         are changes or rows and no means.
 
@@ -79,9 +78,9 @@ class Frequencies:
     epsilon: float = 0.0
     changes: NoisyMoves | None = None
     rows: NoisyRows | None = None
-    means: NoisyMeans | None = None
+    means: NoisyAverages | None = None
     impossible: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    departures: NoisyDepartures | None = None
+    departures: NoisyAverages | None = None
 
     def __post_init__(self) -> None:
         bounds = self.joint.bounds
@@ -105,7 +104,7 @@ class Frequencies:
         return PROTECTIONS[self.protection]
 
     @property
-    def tables(self) -> tuple[NoisyMoves | NoisyRows | NoisyMeans | NoisyDepartures, ...]:
+    def tables(self) -> tuple[NoisyMoves | NoisyRows | NoisyAverages, ...]:
         """Noisy tables beside the counts."""
         found = (self.changes, self.rows, self.means, self.departures)
         return tuple(one for one in found if one is not None)

@@ -12,37 +12,76 @@ from typing import Any, Self
 
 from funnel.errors import DataError
 from funnel.recount.part_beliefs import PART, people_by_part
+from funnel.recount.reading import read
 from funnel.recount.source import Recount
 
 Record = tuple[str, ...]
-_KEYS = (
-    *(
-        "schema",
-        "column",
-        "columns",
-        "scales",
-        "questions",
-        "names",
-        "known",
-        "known_values",
-        "at_once",
-        "people",
-        "source",
-    ),
-)
+
+
+@dataclass(frozen=True)
+class Term:
+    """The points of every record with some values in some columns."""
+
+    columns: Record
+    values: Record
+    points: int
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Terms whose points are added up."""
+
+    secret: Record
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a record has so many points on a scale; what follows is a later question, or a class."""
+
+    scale: int
+    at_least: int
+    then: int | str
+    otherwise: int | str
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a file was made from."""
+
+    sha256: str
+    records: int
 
 
 @dataclass(frozen=True, eq=False)
 class PlainClasses:
     """The questions of ``classes.json``, asked of one record after the other.
 
-    Parameters
+    Attributes
     ----------
-    content : JSON object
-        Of the file.
+    column : str
+        The column of the published records that has the class of each.
+    columns : tuple of str
+        That points are for.
+    names : tuple of str
+        Of the classes.
+    known : tuple of str
+        Columns that observers may know: all records of a class have the same values there, of ``known_values``.
+    at_once : int
+        How many columns observers may know at once, whichever they are; 0 where these are named.
     """
 
-    content: Mapping[str, Any]
+    schema: str
+    column: str
+    columns: Record
+    scales: tuple[Scale, ...]
+    questions: tuple[Question, ...]
+    names: Record
+    known: Record
+    known_values: tuple[Record, ...]
+    at_once: int
+    people: str
+    source: Source | None
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
@@ -51,31 +90,15 @@ class PlainClasses:
         Raises
         ------
         DataError
-            If it is no JSON, or not about classes.
+            If it is no JSON, not about classes, or says more.
         """
         try:
-            content = json.loads(text)
-            found = cls({key: content[key] for key in _KEYS})
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DataError("classes.json does not say which class a record is of") from error
-        if content.keys() != found.content.keys() or content["schema"] != "funnel/classes/1":
-            raise DataError("classes.json says more than which class a record is of")
+            found: Self = read(cls, json.loads(text))
+            if found.schema != "funnel/classes/1":
+                raise ValueError
+        except (ValueError, RecursionError) as error:
+            raise DataError("classes.json does not say which class a record is of, and no more") from error
         return found
-
-    @property
-    def column(self) -> str:
-        """The column of the published records that has the class of each."""
-        return str(self.content["column"])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that points are for."""
-        return tuple(self.content["columns"])
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the classes."""
-        return tuple(self.content["names"])
 
     @property
     def has_parts(self) -> bool:
@@ -83,29 +106,24 @@ class PlainClasses:
         return any(PART in name for name in self.names)
 
     @property
-    def at_once(self) -> int:
-        """How many columns observers may know at once, whichever they are; 0 where these are named."""
-        return int(self.content["at_once"])
-
-    @property
     def are_given(self) -> bool:
         """Whether questions are said to be chosen by the counts of other people than those whose records are drawn."""
-        return bool(self.content["people"] == "different")
+        return self.people == "different"
 
     def is_of(self, file: PlainClasses) -> bool:
         """Whether questions and classes are those of a file that was made for releases of other people."""
         alike = ("schema", "column", "scales", "questions", "names", "known", "known_values", "at_once")
-        return all(self.content[key] == file.content[key] for key in alike) and {*self.columns} == {*file.columns}
+        return all(getattr(self, key) == getattr(file, key) for key in alike) and {*self.columns} == {*file.columns}
 
     @cached_property
     def _tables(self) -> list[list[tuple[Callable[[Record], Any], dict[Any, int]]]]:
         """Of every scale, for some places in a record, the points of the values there."""
         found: list[list[tuple[Callable[[Record], Any], dict[Any, int]]]] = []
-        for scale in self.content["scales"]:
+        for scale in self.scales:
             tables: dict[Record, dict[Any, int]] = defaultdict(dict)
-            for term in scale["terms"]:
-                names, values = tuple(term["columns"]), tuple(term["values"])
-                tables[names][values[0] if len(names) == len(values) == 1 else values] = int(term["points"])
+            for term in scale.terms:
+                key = term.values[0] if len(term.columns) == len(term.values) == 1 else term.values
+                tables[term.columns][key] = term.points
             found.append([(itemgetter(*map(self.columns.index, names)), of) for names, of in tables.items()])
         return found
 
@@ -130,33 +148,27 @@ class PlainClasses:
         return self._known[record]
 
     def _class_of(self, record: Record) -> str:
-        asked = self.content["questions"]
-        place: int | str = 0 if asked else self.names[0]
-        for _ in asked:
+        place: int | str = 0 if self.questions else self.names[0]
+        for _ in self.questions:
             if isinstance(place, str):
                 break
-            one = asked[place]
-            place = one["then"] if self.points(record, one["scale"]) >= one["at_least"] else one["otherwise"]
+            one = self.questions[place]
+            place = one.then if self.points(record, one.scale) >= one.at_least else one.otherwise
         if isinstance(place, int) or place not in self.names:
             raise DataError("the questions of classes.json lead to no class")
-        if tuple(record[self.columns.index(name)] for name in self.known) != self.known_values[place]:
+        if tuple(record[self.columns.index(name)] for name in self.known) != self.values_of_known[place]:
             raise DataError("classes.json leads a record to a class of other known values than its own")
         return place
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Columns that observers may know: all records of a class have the same values there."""
-        return tuple(self.content["known"])
-
     @cached_property
-    def known_values(self) -> dict[str, Record]:
+    def values_of_known(self) -> dict[str, Record]:
         """Of every class the values of its records in the known columns."""
-        return dict(zip(self.names, map(tuple, self.content["known_values"] or [()] * len(self.names)), strict=True))
+        return dict(zip(self.names, self.known_values or [()] * len(self.names), strict=True))
 
     @property
     def symbols(self) -> dict[str, Record]:
         """Of every class what it is among the inputs of a protocol: known values, then its name."""
-        return {name: (*values, name) for name, values in self.known_values.items()}
+        return {name: (*values, name) for name, values in self.values_of_known.items()}
 
     def counted(self, whole: Recount) -> Recount:
         """Counts of the secret and of classes, from counts of the secret and of whole records."""

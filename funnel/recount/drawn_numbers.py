@@ -145,20 +145,21 @@ def sources_of(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
     return sources
 
 
-def parsed_numbers(field: Any, texts: Sequence[str]) -> PlainNumbers:
-    """What a field of a data package says of the numbers of a column of these texts.
+def parsed_numbers(field: Any, texts_of: Mapping[str, Iterable[str]]) -> PlainNumbers:
+    """What a field of a data package says of the numbers of a published column, of which these are the texts.
 
     Raises
     ------
     DataError
-        If it is not well-formed: other texts, intervals that meet, or ends of more decimals.
+        If it is not well-formed: of no such column, other texts, intervals that meet, or ends of more decimals.
     """
     try:
         told = field["funnel:drawn"]
         column, decimals, of_text = told["from"], told["decimals"], told["numbers"]
         if set(told) - {"unit"} != {"rule", "from", "decimals", "numbers"} or told["rule"] != _RULE:
             raise ValueError
-        if not isinstance(column, str) or type(decimals) is not int or not 0 <= decimals <= 9:
+        texts = list(texts_of[column])
+        if type(decimals) is not int or not 0 <= decimals <= 9:
             raise ValueError
         if not isinstance(told.get("unit", ""), str) or set(of_text) != set(texts):
             raise ValueError

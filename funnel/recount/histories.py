@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
-from funnel.recount.chapters import NEW, WHOLE, Chapter, Rows, Tree
+from funnel.recount.chapters import NEW, Chapter, Rows, Tree
 from funnel.recount.expected import Attending, Expected, lost_by_version
-from funnel.recount.found_histories import Decided, RegisterHistories, Tally, VersionHistories, expected_histories
-from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
+from funnel.recount.found_histories import Decided, RegisterHistories, VersionHistories, expected_histories
+from funnel.recount.history_bounds import HistoryFinding, Tally, Undecided, judge_history
 from funnel.recount.left_open import Tables
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories
@@ -50,6 +50,7 @@ from funnel.recount.register_people import (
     unit_complaints,
 )
 from funnel.recount.register_tables import FORGOTTEN, chain_complaints, file_digest, head_complaints, read_head
+from funnel.recount.rounded import history_complaints
 from funnel.recount.rows import connect
 from funnel.recount.run_results import once
 
@@ -380,62 +381,3 @@ def _found(
         return judge_history(
             sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, law.row, law.group)), rows, shares
         )
-
-
-def history_complaints(entry: Entry, followed: Followed, missing: int, coming: bool) -> Iterator[str]:
-    """Histories and the published channel of an entry that are not those of its people.
-
-    The published channel is the mean of all channels, over the people who drew from each; its weights are whole numbers
-    that add up to 2^63, so that each may be off by as many as there are outputs. People who were forgotten before the
-    version draw from the law of the output of all others, whatever they are. Once some of a version are forgotten that
-    was published, nobody can tell any more what they drew from; the mean is then known up to their share.
-    """
-    chapter = entry.chapter
-    if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
-        yield "the weights of the effective channel do not add up to 2^63"
-    new = {NEW} if missing else set()
-    had, has = set(followed.people) - new, set(chapter.followed) - new
-    known = coming or not missing
-    # With noise there are histories that are expected and that nobody has.
-    if not had <= has or (had != has and not entry.protected and known):
-        yield "it has channels for other histories than its people had"
-    # With noise it is that of people who are expected, and judged with their laws.
-    if not entry.protected and (wrong := _not_the_mean(entry, followed.by_channel, known)):
-        yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
-
-
-def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], known: bool) -> int:
-    """Weights that are not the mean; if it is not ``known`` what some drew from, those that it cannot be."""
-    chapter = entry.chapter
-    people = [0] * chapter.a
-    drawn = [[0] * chapter.a for _ in range(chapter.b)]
-    by_input: dict[int, dict[int, int]] = {}
-    for (k, x), count in by_channel.items():
-        people[x] += count
-        by_input.setdefault(k, {})[x] = count
-    silent = [max(0, sum(chapter.counts[x :: chapter.a]) - count) for x, count in enumerate(people)]
-    for k, counts in by_input.items():
-        for y, row in enumerate(chapter.channels[k]):
-            for x, weight in row:
-                drawn[y][x] += counts.get(x, 0) * weight
-    if not known:
-        # Whatever they drew from, its weights are from zero to 2^63.
-        return sum(
-            not -room <= entry.effective[y][x] * (people[x] + gone) - drawn[y][x] <= gone * WHOLE + room
-            for x, gone in enumerate(silent)
-            for room in (2 * chapter.b * (people[x] + gone),)
-            for y in range(chapter.b if people[x] + gone else 0)
-        )
-    others = sum(people)
-    if not others:
-        # All of them are forgotten: any law tells nothing.
-        return sum(len(set(row[x] for x in range(chapter.a) if silent[x])) > 1 for row in entry.effective)
-    law = [sum(row) for row in drawn]
-    wrong = 0
-    for x, count in enumerate(map(sum, zip(people, silent, strict=True))):
-        for y in range(chapter.b if count else 0):
-            expected = drawn[y][x] * others + silent[x] * law[y]
-            # A unit more an output where the law of all others was rounded too.
-            room = chapter.b * (2 if silent[x] else 1)
-            wrong += abs(entry.effective[y][x] * count * others - expected) > room * count * others
-    return wrong

@@ -21,10 +21,11 @@ from fractions import Fraction
 
 from funnel.errors import FunnelError
 from funnel.recount.channel import by_secret
-from funnel.recount.chapters import Rows
+from funnel.recount.chapters import Rows, Tree
 from funnel.recount.packed import ONE
 from funnel.recount.path_laws import HistoryDistribution
-from funnel.recount.ratios import Ratio, Side, largest
+from funnel.recount.promise import Group, Promise
+from funnel.recount.ratios import Ratio, Side, largest, level_above, worse
 
 TOLERANCE = Fraction(1, 10**9)
 """How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
@@ -181,3 +182,62 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
     if any(allowed(by_history, limit, -error) for by_history in (False, True) for limit in (low, high)):
         return None
     return False
+
+
+class Tally:
+    """What was found of the histories of a version so far."""
+
+    def __init__(self, tree: Tree, promise: Promise, sides: Sequence[Side]) -> None:
+        self._tree, self._promise, self._sides = tree, promise, sides
+        self._worst = [Ratio()] * len(sides)
+        self._moved_worst: list[Ratio] | None = None
+        self._failed: dict[str, list[int]] = {}
+        # Of one history there may be several secrets, of the rows of a person; of each group that is known some people.
+        self._moved: dict[tuple[int, Group | None], float] = {}
+        self._outside: dict[tuple[int, Group | None], float] = {}
+
+    def add(self, law: HistoryDistribution, found: HistoryFinding, people: float) -> None:
+        """One history more, that so many people have."""
+        node, these = law.node, (law.node, law.group)
+        if found.outside:
+            self._outside[these] = people * law.share
+        if found.moved:
+            self._moved[these] = people * law.share
+            self._moved_worst = [*map(worse, self._moved_worst or found.worst, found.worst)]
+        else:
+            self._worst = [*map(worse, self._worst, found.worst)]
+        if not found.holds:
+            what = "is outside the bound by itself, and an output tells more than it does"
+            self.fail(what if found.moved else "leaves the bound with some output", node)
+        elif not found.reserved:
+            self.fail("uses up the reserve", node)
+
+    def fail(self, what: str, node: int) -> None:
+        """A history that breaks the bound, and how."""
+        self._failed.setdefault(what, []).append(node)
+
+    @property
+    def moved(self) -> float:
+        """People whose history is outside by itself."""
+        return sum(self._moved.values())
+
+    @property
+    def outside(self) -> float:
+        """People with an output outside."""
+        return sum(self._outside.values())
+
+    def level(self) -> float:
+        """Of histories that are not moved."""
+        return level_above(self._promise, self._sides, self._worst)
+
+    @property
+    def moved_level(self) -> float | None:
+        """Of histories that are moved; None if there is none."""
+        return None if self._moved_worst is None else level_above(self._promise, self._sides, self._moved_worst)
+
+    def broken(self) -> Iterator[str]:
+        """Sentences about histories that break the bound."""
+        for what, nodes in self._failed.items():
+            more = f" (and so do {len(nodes) - 1:,} more)" if len(nodes) > 1 else ""
+            versions = len(self._tree.history(nodes[0]))
+            yield f"the history of number {nodes[0]}, of {versions} versions, {what}{more}"

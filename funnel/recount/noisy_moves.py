@@ -113,22 +113,18 @@ class NoisyMeans:
 
 
 @dataclass(frozen=True)
-class NoisyDepartures:
+class NoisyDepartures(NoisyMeans):
     """The block ``departures``: how many more records have a value on average than the protocol leads to expect.
 
     Attributes
     ----------
-    epsilon, scale : float
+    epsilon, scale, counts
+        As of means.
     length : int
         What one person adds to all of them together at most, in parts of a record.
-    counts : tuple of int, length b
-        In parts of a record.
     """
 
-    epsilon: Positive
-    scale: Positive
     length: int
-    counts: Row
 
 
 def change_complaints(changes: NoisyChanges, secrets: int) -> Iterator[str]:
@@ -186,21 +182,19 @@ def row_complaints(rows: NoisyRows, secrets: int, inputs: int) -> Iterator[str]:
         yield f"people by their number of rows are not told up to {MOST_ROWS} rows"
 
 
-def mean_complaints(means: NoisyMeans, inputs: int) -> Iterator[str]:
-    """What is wrong with a block of means by itself, as parts of sentences."""
-    yield from _scale_complaints("means", means.epsilon, means.scale, RECORD)
-    if len(means.counts) != inputs:
-        yield "means do not fit the values of the version"
+def length_of(averages: NoisyMeans) -> int:
+    """What one person adds to all averages together at most, in parts of a record."""
+    return averages.length if isinstance(averages, NoisyDepartures) else RECORD
 
 
-def departure_complaints(departures: NoisyDepartures, outputs: int | None = None) -> Iterator[str]:
-    """What is wrong with a block of departures by itself, as parts of sentences; by how many values are published."""
-    if departures.length < 1:
-        yield "nobody may add anything to the departures"
+def average_complaints(what: str, averages: NoisyMeans, values: int | None) -> Iterator[str]:
+    """What is wrong with a block of means or departures by itself, as parts of sentences; by how many values it is."""
+    if length_of(averages) < 1:
+        yield f"nobody may add anything to the {what}"
         return
-    yield from _scale_complaints("departures", departures.epsilon, departures.scale, departures.length)
-    if not departures.counts or outputs not in (None, len(departures.counts)):
-        yield "departures do not fit the published values"
+    yield from _scale_complaints(what, averages.epsilon, averages.scale, length_of(averages))
+    if not averages.counts or values not in (None, len(averages.counts)):
+        yield f"{what} do not fit the published values"
 
 
 def _scale_complaints(what: str, epsilon: float, scale: float, sensitivity: int = SENSITIVITY) -> Iterator[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 
 def read(kind: Any, said: Any) -> Any:
-    """A value of a kind: a dataclass, a tuple of any length, text, a whole or a finite number, or one of these or None.
+    """A value of a kind: a dataclass, a tuple of any length, text, a whole or a finite number, or one of these or
+    None, or a whole number or a text.
 
     A dataclass is an object with the names of its fields as keys, those with a default where they are there, and no
     other key. `Annotated` adds conditions: functions that are true of what was read. True is no number.
@@ -26,7 +27,7 @@ def read(kind: Any, said: Any) -> Any:
         if all(holds(found) for holds in parts[1:]):
             return found
     elif origin is UnionType:
-        return None if said is None else read(parts[0], said)
+        return None if said is None and NoneType in parts else read(parts[parts[-1] is type(said)], said)
     elif origin is tuple and isinstance(said, list | tuple):
         # Of plain values a table may have many.
         alike = parts[0] in (int, str) and all(type(one) is parts[0] for one in said)

@@ -169,11 +169,11 @@ def read_chapters(
         if entry.changes is not None:
             if of_version:
                 raise SpecError("its changes are told twice, with noise and without")
-            of_version = distributions_of_changes(entry.changes.changes, laws, joint)
+            of_version = distributions_of_changes(entry.changes.tables, laws, joint)
         if entry.rows is not None:
             if within is not None:
                 raise SpecError("how its rows follow one another is told twice, with noise and without")
-            within = entry.rows.rows.changes(joint)
+            within = entry.rows.tables.changes(joint)
         by_class = None
         if classes is not None and entry.noise is None:
             by_class = {chapter: one for ordinal, one in classes.items() for chapter in before[ordinal]}

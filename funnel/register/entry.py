@@ -176,7 +176,7 @@ class RegisterEntry(Document):
             return None
         if self.changes is None:
             return ()
-        changes = self.changes.changes
+        changes = self.changes.tables
         most = moves_limit(changes.counts, changes.scale, self.left_open.beta)
         return tuple(moves.limits(most) for moves in changes.since)
 
@@ -192,7 +192,8 @@ class RegisterEntry(Document):
     def row_limits(self) -> MoveLimits | None:
         """What is known of independent units from their first rows to their second ones; None where nothing is."""
         if self.rows is not None and self.left_open is not None:
-            return self.rows.rows.limits(self.left_open.beta)
+            found: MoveLimits = self.rows.tables.limits(self.left_open.beta)
+            return found
         if self.second_rows is None:
             return None
         return MoveLimits.of_rows(*(column[:, None] for column in np.array(self.second_rows, dtype=np.int64).T))

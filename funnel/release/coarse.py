@@ -20,7 +20,7 @@ from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.release.inside import COARSEST_BITS, far_inside, is_near, moved_inside, on_grid, weights_of_steps
-from funnel.release.public import public_shares, share_step
+from funnel.release.public.rounding import public_shares, share_step
 
 # The grids that are tried, coarsest first.
 BITS = (COARSEST_BITS, 10, 12, 14, 16, 18, 20, 24, 28)

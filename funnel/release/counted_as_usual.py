@@ -15,7 +15,7 @@ from funnel.estimation.by_class import whole_records
 from funnel.estimation.counted import output_places
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.variance_ratios import require_invariant
-from funnel.frequencies.means import variances_of_noise
+from funnel.frequencies.averages import variances_of_noise
 from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray

@@ -18,23 +18,7 @@ from funnel.errors import DataError, SpecError
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.release.document import Count, CountRow, CountTable, Document, Part, Symbols, built
-from funnel.release.protocol_document import ProtocolDocument
 from funnel.word_statistics import WordStatistics
-
-__all__ = [
-    "DrawsDocument",
-    "JointDocument",
-    "PartsDocument",
-    "ProtocolDocument",
-    "WordsDocument",
-    "drawn_pairs",
-    "draws_document",
-    "joint_document",
-    "parts_document",
-    "read_draws",
-    "read_joint",
-    "words_document",
-]
 
 
 class JointDocument(Document):
@@ -174,36 +158,9 @@ class DrawsDocument(Document):
         return self
 
 
-def joint_document(joint: Joint) -> JointDocument:
-    """The document of a joint law."""
-    return JointDocument.like(joint)
-
-
-def read_joint(text: str | bytes, place: str = "") -> Joint:
-    """Read back a `joint_document`; ``place`` is named if it is damaged.
-
-    Raises
-    ------
-    DataError
-        If the text is damaged.
-    """
-    return JointDocument.from_json(text, place).joint
-
-
 def draws_document(counts: DrawnCounts, secret: Alphabet, probe: str, donors: str | None = None) -> DrawsDocument:
     """The document of drawn counts, shape (c + 1, a + 1, b), of what their secrets are, and of the probes."""
     return DrawsDocument.like(counts, shape=counts.shape[1:], secret=secret, probe=probe, donors=donors)
-
-
-def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> DrawnCounts:
-    """Counts of drawn (input, output) pairs, shape (1, a + 1, b), from a `draws_document`.
-
-    Raises
-    ------
-    DataError
-        If the text is damaged or does not fit the protocol.
-    """
-    return drawn_pairs(DrawsDocument.from_json(text, place), protocol)
 
 
 def drawn_pairs(document: DrawsDocument, protocol: Protocol) -> DrawnCounts:
@@ -231,8 +188,3 @@ class WordsDocument(Document):
     def statistics(self) -> dict[str, WordStatistics]:
         """The statistics by purpose: ``draw``, ``donors``, ``order``."""
         return {str(purpose): stream for purpose, stream in self.streams.items()}
-
-
-def words_document(words: Mapping[str, WordStatistics]) -> WordsDocument:
-    """The document of statistics by purpose."""
-    return WordsDocument.model_validate({"schema": "funnel/words/1", "streams": words})

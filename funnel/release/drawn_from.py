@@ -8,10 +8,10 @@ from typing import Self
 from funnel.findings.followed import FoundHistory
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.release.documents import ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.record import History
 from funnel.release.snapshot import Snapshot
 

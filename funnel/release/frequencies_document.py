@@ -7,15 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from funnel.errors import SpecError
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.limits import limits_of
-from funnel.frequencies.means import NoisyMeans
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.public_counts import Frequencies, of_noisy
@@ -59,15 +58,48 @@ class MovesPart(Part):
         return Moves(self.version, matrix(self.secrets), matrix(self.stayed), matrix(self.left))
 
 
-class ChangesPart(Part):
+class NoisyPart(Part):
+    """Noisy tables: what all of them cost together, and the scale of the noise in every number."""
+
+    what: ClassVar[str]
+    epsilon: Positive
+    scale: Positive
+
+    @property
+    def drawn(self) -> object:
+        """The numbers that were drawn, as JSON has them."""
+        raise NotImplementedError
+
+    @property
+    def noisy_sha256(self) -> str:
+        """SHA-256 (hex) of what was drawn, whatever was spent besides."""
+        return hashlib.sha256(json.dumps(self.drawn, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def tables(self) -> Any:
+        """What it is of; SpecError if its tables do not fit one another, or its scale is not that of its epsilon."""
+        found = self._tables()
+        if found.scale != self.scale:
+            raise SpecError(f"the scale of the noise in its {self.what} is not that of their epsilon")
+        return found
+
+    def _tables(self) -> NoisyMoves | NoisyRows | NoisyAverages:
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        built(lambda: self.tables)
+        return self
+
+
+class ChangesPart(NoisyPart):
     """How people changed since all earlier versions about them, by the version that is the last one of theirs.
 
     One person is in one count of ``secrets`` and in one of ``stayed`` and ``left``, over all versions, so that noise of
     this ``scale``, which is 2 / ``epsilon``, makes them ``epsilon``-differentially private (nats).
     """
 
-    epsilon: Positive
-    scale: Positive
+    what = "changes"
     since: tuple[MovesPart, ...] = Field(min_length=1)
 
     @classmethod
@@ -75,28 +107,18 @@ class ChangesPart(Part):
         """Of noisy moves."""
         return cls.like(changes, since=tuple(map(MovesPart.of, changes.since)))
 
-    @cached_property
-    def changes(self) -> NoisyMoves:
-        """What it is of; SpecError if its tables do not fit one another, or its scale is not that of its epsilon."""
-        found = NoisyMoves(self.epsilon, tuple(one.moves for one in self.since))
-        if found.scale != self.scale:
-            raise SpecError("the scale of the noise in its changes is not that of their epsilon")
-        if len({one.since for one in found.since}) != len(found.since):
-            raise SpecError("it tells the changes since one version twice")
-        return found
-
     @property
-    def noisy_sha256(self) -> str:
-        """SHA-256 (hex) of what was drawn, whatever was spent besides."""
-        return _digest([one.model_dump(mode="json") for one in self.since])
+    def drawn(self) -> object:
+        """As of `NoisyPart`."""
+        return [one.model_dump(mode="json") for one in self.since]
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        built(lambda: self.changes)
-        return self
+    def _tables(self) -> NoisyMoves:
+        if len({one.version for one in self.since}) != len(self.since):
+            raise SpecError("it tells the changes since one version twice")
+        return NoisyMoves(self.epsilon, tuple(one.moves for one in self.since))
 
 
-class RowsPart(Part):
+class RowsPart(NoisyPart):
     """How the rows of a unit follow one another, which are in a random order, with noise.
 
     ``stayed`` and ``left`` count units with two rows or more by secret and published input of the first, or by secret
@@ -105,37 +127,41 @@ class RowsPart(Part):
     ``epsilon``, makes them ``epsilon``-differentially private (nats).
     """
 
-    epsilon: Positive
-    scale: Positive
+    what = "rows"
     stayed: NoisyTable
     left: NoisyTable
     sizes: NoisyRow
 
-    @cached_property
-    def rows(self) -> NoisyRows:
-        """What it is of; SpecError if its tables do not fit one another, or its scale is not that of its epsilon."""
-        sizes = np.array(self.sizes, dtype=np.int64)
-        found = NoisyRows(self.epsilon, matrix(self.stayed), matrix(self.left), sizes)
-        if found.scale != self.scale:
-            raise SpecError("the scale of the noise in its rows is not that of their epsilon")
-        return found
-
     @property
-    def noisy_sha256(self) -> str:
-        """As of `ChangesPart`."""
-        return _digest([self.stayed, self.left, self.sizes])
+    def drawn(self) -> object:
+        """As of `NoisyPart`."""
+        return [self.stayed, self.left, self.sizes]
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        built(lambda: self.rows)
-        return self
+    def _tables(self) -> NoisyRows:
+        sizes = np.array(self.sizes, dtype=np.int64)
+        return NoisyRows(self.epsilon, matrix(self.stayed), matrix(self.left), sizes)
 
 
 # Parts of so many records.
 NoisyMean = Annotated[int, Field(gt=-MAX_ROWS * PARTS, lt=MAX_ROWS * PARTS)]
 
 
-class MeansPart(Part):
+class AveragesPart(NoisyPart):
+    """Averages of each published value, with noise: means, or departures."""
+
+    what = "averages"
+    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1), OfArray]
+
+    @property
+    def drawn(self) -> object:
+        """As of `NoisyPart`."""
+        return self.counts
+
+    def _tables(self) -> NoisyAverages:
+        return NoisyAverages(self.epsilon, np.array(self.counts, dtype=np.int64), getattr(self, "length", PARTS))
+
+
+class MeansPart(AveragesPart):
     """How many records each published value is published for on average, given the histories of the people, with noise.
 
     By the rows of their histories, before the answer is changed once more so that these means are the published
@@ -143,28 +169,6 @@ class MeansPart(Part):
     all of them together, so that noise of this ``scale`` (in parts), which is 2^20 / ``epsilon``, makes them
     ``epsilon``-differentially private (nats).
     """
-
-    epsilon: Positive
-    scale: Positive
-    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1), OfArray]
-
-    @cached_property
-    def means(self) -> NoisyMeans:
-        """What it is of; SpecError if its scale is not that of its epsilon."""
-        found = NoisyMeans(self.epsilon, np.array(self.counts, dtype=np.int64))
-        if found.scale != self.scale:
-            raise SpecError("the scale of the noise in its means is not that of their epsilon")
-        return found
-
-    @property
-    def noisy_sha256(self) -> str:
-        """As of `ChangesPart`."""
-        return _digest(self.counts)
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        built(lambda: self.means)
-        return self
 
 
 class ImpossiblePart(Part):
@@ -186,7 +190,7 @@ class ImpossiblePart(Part):
         return dict(zip(self.columns, self.values, strict=True))
 
 
-class DeparturesPart(Part):
+class DeparturesPart(AveragesPart):
     """By how much published values are more common on average than the protocol leads to expect of the records.
 
     The protocol is the mean over predicted people, and real ones have other histories. Given these, a published value
@@ -197,28 +201,11 @@ class DeparturesPart(Part):
     are estimated from.
     """
 
-    epsilon: Positive
-    scale: Positive
     length: Annotated[int, Field(ge=1, lt=MAX_ROWS)]
-    counts: Annotated[tuple[NoisyMean, ...], Field(min_length=1), OfArray]
 
-    @cached_property
-    def departures(self) -> NoisyDepartures:
-        """What it is of; SpecError if its scale is not that of its epsilon and length."""
-        found = NoisyDepartures(self.epsilon, self.length, np.array(self.counts, dtype=np.int64))
-        if found.scale != self.scale:
-            raise SpecError("the scale of the noise in its departures is not that of their epsilon")
-        return found
 
-    @property
-    def noisy_sha256(self) -> str:
-        """As of `ChangesPart`."""
-        return _digest(self.counts)
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        built(lambda: self.departures)
-        return self
+TABLES = ("changes", "rows", "means", "departures")
+"""Names of the noisy tables beside the counts."""
 
 
 class FrequenciesDocument(Document):
@@ -272,19 +259,15 @@ class FrequenciesDocument(Document):
         noise = Noise(self.epsilon_counts, self.delta, self.beta)
         if (self.scale, self.cells_within, self.totals_within) != (noise.scale, *limits_of(noisy.shape, noise)):
             raise SpecError("its bounds are not those of its noise")
-        changes = None if self.changes is None else self.changes.changes
-        rows = None if self.rows is None else self.rows.rows
-        if changes is not None and any(one.secrets.shape[1] != len(secret) for one in changes.since):
+        tables = {name: part.tables for name in TABLES if (part := getattr(self, name)) is not None}
+        if any(one.secrets.shape[1] != len(secret) for one in (tables["changes"].since if self.changes else ())):
             raise SpecError("its changes are not to the secrets that it counts")
-        if rows is not None and rows.stayed.shape not in (noisy.shape, (len(noisy), 1)):
+        if self.rows is not None and tables["rows"].stayed.shape not in (noisy.shape, (len(noisy), 1)):
             raise SpecError("its rows are not of the values that it counts")
-        means = None if self.means is None else self.means.means
-        if means is not None and len(means.counts) != len(inputs):
+        if self.means is not None and len(self.means.counts) != len(inputs):
             raise SpecError("its means are not of the values that it counts")
         found = of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
-        impossible = tuple(one.listed for one in self.impossible or ())
-        departures = None if self.departures is None else self.departures.departures
-        return replace(found, changes=changes, rows=rows, means=means, departures=departures, impossible=impossible)
+        return replace(found, **tables, impossible=tuple(one.listed for one in self.impossible or ()))
 
     @property
     def noisy_sha256(self) -> str:
@@ -330,7 +313,3 @@ def matrix(counts: tuple[tuple[int, ...], ...]) -> IntArray:
     if len({len(row) for row in counts}) != 1:
         raise SpecError("a table of counts has rows of several lengths")
     return np.array(counts, dtype=np.int64)
-
-
-def _digest(tables: object) -> str:
-    return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()

@@ -11,8 +11,7 @@ from funnel.release.approval import Approval, Outcome, now
 from funnel.release.earlier import Earlier, Submitted
 from funnel.release.files import move_version, remove_version, sync_folder, sync_tree, write_whole
 from funnel.release.layout import INCOMING, ReleaseFolder, Version
-from funnel.release.record import Record
-from funnel.release.records import Records
+from funnel.release.record import Record, Records
 from funnel.release.validated import require_validated
 from funnel.release.verdict import Verdict
 

@@ -7,7 +7,7 @@ import json
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.release.document import dump
-from funnel.release.documents import joint_document, parts_document
+from funnel.release.documents import JointDocument, parts_document
 from funnel.release.files import write_new
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -26,11 +26,11 @@ def write_evidence(spec: ReleaseSpec, joint: Joint, folder: ReleaseFolder, first
         Of the first rows of units, where it is these that public counts are of.
     """
     write_spec(spec, folder)
-    write_new(folder.joint, joint_document(joint).to_bytes())
+    write_new(folder.joint, JointDocument.like(joint).to_bytes())
     if joint.parts is not None:
         write_new(folder.parts, parts_document(joint.parts).to_bytes())
     if first is not None:
-        write_new(folder.first_rows, joint_document(first).to_bytes())
+        write_new(folder.first_rows, JointDocument.like(first).to_bytes())
 
 
 def write_spec(spec: ReleaseSpec, folder: ReleaseFolder) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import LedgerError, SpecError
 from funnel.joint import Joint
-from funnel.release.documents import read_joint
+from funnel.release.documents import JointDocument
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
@@ -126,7 +126,7 @@ def _require_other_counts(one: Earlier, counted: Joint) -> None:
     """Refuse counts that are hardly those of other people than a version's, as far as its counts are still there."""
     if one.folder is None or not one.folder.joint.exists():
         return
-    before = read_joint(one.folder.joint.read_bytes(), str(one.folder.joint))
+    before = JointDocument.read(one.folder.joint).joint
     names = [*counted.secret.columns, *counted.inputs.columns]
     common = [name for name in names if name in (*before.secret.columns, *before.inputs.columns)]
     if not common:

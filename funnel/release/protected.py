@@ -16,12 +16,11 @@ from funnel.frequencies.public_counts import Frequencies, protect, too_much
 from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.readers.source_files import file_digest
-from funnel.release.documents import joint_document
+from funnel.release.documents import JointDocument
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from funnel.release.protection import Draw, ProtectedCounts, Protection, numbers_of
-from funnel.release.record import Record
-from funnel.release.records import Records
+from funnel.release.record import Record, Records
 from funnel.release.secret import noise_root
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec
@@ -186,7 +185,7 @@ def _digest_of(context: ProtectionContext, counted: Joint) -> str:
 
     Other records with the same counts have other noise: the same noise would tell that no count has changed.
     """
-    said = [joint_document(counted).content(), context.settings, context.source]
+    said = [JointDocument.like(counted).content(), context.settings, context.source]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Literal
 
-from funnel.frequencies.departures import noisy_departures
-from funnel.frequencies.means import noisy_means
+from funnel.frequencies.averages import noisy_averages
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.public_counts import part_for
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.joint import IntArray, Joint
 from funnel.release.earlier import Earlier
-from funnel.release.frequencies_document import ChangesPart, DeparturesPart, MeansPart, MovesPart, RowsPart
+from funnel.release.frequencies_document import ChangesPart, DeparturesPart, MeansPart, MovesPart, NoisyPart, RowsPart
 from funnel.release.protected import (
     Protected,
     ProtectionContext,
@@ -31,7 +31,8 @@ from funnel.release.protected import (
 )
 from funnel.release.protection import Draw, ProtectedTables, numbers_of
 
-TablesPart = ChangesPart | RowsPart | MeansPart | DeparturesPart
+Averages = Literal["means", "departures"]
+_AVERAGES: Mapping[Averages, type[NoisyPart]] = {"means": MeansPart, "departures": DeparturesPart}
 
 
 def extra_tables(moving: bool, several: bool) -> int:
@@ -127,42 +128,34 @@ def public_rows(context: ProtectionContext, protected: Protected, units: UnitCou
     return _with_tables(context, protected, "rows", counted, draw, more=True)
 
 
-def public_means(context: ProtectionContext, protected: Protected, exact: IntArray) -> Protected:
-    """Add to public frequencies with changes how many records each value is published for on average.
-
-    ``exact`` (a,) is from `funnel.history.corrected.means`, all else as above.
-    """
-    record = protected.record
-    changes = None if record.changes is None else record.changes.noisy
-
-    def draw(epsilon: float, secret: NoiseSecret) -> MeansPart:
-        return MeansPart.like(noisy_means(exact, epsilon, protected.frequencies, secret))
-
-    counted = [exact.tolist(), context.settings, record.noisy, changes]
-    return _with_tables(context, protected, "means", counted, draw)
-
-
-def public_departures(
-    context: ProtectionContext, protected: Protected, exact: Callable[[float], tuple[IntArray, int]]
+def public_averages(
+    context: ProtectionContext,
+    protected: Protected,
+    name: Averages,
+    exact: Callable[[float], tuple[IntArray, int]],
 ) -> Protected:
-    """Add to public frequencies with changes or rows by how much published values are more common than is expected.
+    """Add to public frequencies with changes or rows how many records each value is published for on average.
+
+    Or by how much published values are more common than is expected.
 
     Parameters
     ----------
     context, protected
         As of `public_changes`.
+    name : "means" or "departures"
     exact : callable
-        By epsilon: the departures (b,) of `funnel.history.departures`, and what one person adds to them at most.
+        By epsilon: the means (a,) of `funnel.history.corrected`, or the departures (b,) of
+        `funnel.history.departures`, and what one person adds to them at most.
     """
     record = protected.record
     beside = [record.noisy, *(one.noisy for one in record.tables)]
     counts, length = exact(part_for(context.spec.frequencies, context.learned))
 
-    def draw(epsilon: float, secret: NoiseSecret) -> DeparturesPart:
-        return DeparturesPart.like(noisy_departures(counts, length, epsilon, protected.frequencies, secret))
+    def draw(epsilon: float, secret: NoiseSecret) -> NoisyPart:
+        return _AVERAGES[name].like(noisy_averages(name, counts, length, epsilon, protected.frequencies, secret))
 
     counted = [counts.tolist(), length, context.settings, beside]
-    return _with_tables(context, protected, "departures", counted, draw)
+    return _with_tables(context, protected, name, counted, draw)
 
 
 def changes_of(context: ProtectionContext, protected: Protected, rows_of: Earlier) -> Protected:
@@ -186,7 +179,7 @@ def changes_of(context: ProtectionContext, protected: Protected, rows_of: Earlie
         protected.frequencies,
         epsilon=before.epsilon,
         spent=float(spent),
-        **{name: getattr(part, name) for name, part in parts.items()},
+        **{name: part.tables for name, part in parts.items()},
     )
     record = protected.record.model_copy(update={**numbers_of(frequencies), **tables})
     return replace(protected, frequencies=frequencies, record=record)
@@ -197,7 +190,7 @@ def _with_tables(
     protected: Protected,
     name: str,
     counted: Sequence[object],
-    draw: Callable[[float, NoiseSecret], TablesPart],
+    draw: Callable[[float, NoiseSecret], NoisyPart],
     more: bool = False,
 ) -> Protected:
     """Public frequencies with more tables: those that were published for the same exact ones, or new ones.
@@ -227,13 +220,13 @@ def _with_tables(
         found = draw(epsilon, context.noise_secret)
     noisy = found.noisy_sha256
     total, spent = _spent_in_all(context, protected, (key, noisy), found.epsilon, more)
-    frequencies = replace(protected.frequencies, epsilon=total, spent=spent, **{name: getattr(found, name)})
+    frequencies = replace(protected.frequencies, epsilon=total, spent=spent, **{name: found.tables})
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), name: tables})
     return Protected(frequencies, record, protected.reused and is_known)
 
 
-def _known(versions: Sequence[Earlier], name: str, key: str) -> TablesPart | None:
+def _known(versions: Sequence[Earlier], name: str, key: str) -> NoisyPart | None:
     """What the last of these versions with the same exact tables published of them; None if none has them.
 
     Raises
@@ -245,7 +238,7 @@ def _known(versions: Sequence[Earlier], name: str, key: str) -> TablesPart | Non
         kept = getattr(one.record.frequencies, name)
         if one.folder is None or kept is None or kept.counted != key:
             continue
-        part: TablesPart | None = getattr(published_frequencies(one), name)
+        part: NoisyPart | None = getattr(published_frequencies(one), name)
         if part is None or part.noisy_sha256 != kept.noisy:
             raise other_noise(one)
         return part

@@ -13,7 +13,8 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT, Protocol
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256, Symbols, built
 from funnel.release.protection import Protection
-from funnel.release.public import PublicDistributions, PublicRelease
+from funnel.release.public.findings import PublicRelease
+from funnel.release.public.public_distributions import PublicDistributions
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"
@@ -200,7 +201,7 @@ def protocol_document(
     where the secret is read, too, the probability of every output and its posterior over the published values; and by
     how much probabilities may be off, where weights are rounded after records were drawn.
     """
-    laws, findings = public.laws, public.findings
+    laws, figures, explained = public.laws, public.findings.figures, public.findings.explained
     # Checked as it is written, in whichever form that is.
     rows = protocol.written_weights(without_zeros=_has_few(protocol))
     written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in rows)
@@ -216,17 +217,17 @@ def protocol_document(
             title=guarantee.title,
             declared=str(guarantee),
             unit="nats",
-            level=findings.level,
+            level=float(figures.level),
             secret=laws.secret.columns,
         ),
         utility=Utility(
-            mutual_information_nats=findings.utility,
-            entropy_nats=findings.entropy,
-            share=findings.share,
+            mutual_information_nats=figures.utility,
+            entropy_nats=figures.entropy,
+            share=figures.share,
             columns=laws.inputs.columns,
             explained=None
-            if findings.explained is None
-            else Explained(variance_share=findings.explained.share, numbers=findings.explained.numbers),
+            if explained is None
+            else Explained(variance_share=explained.share, numbers=explained.numbers),
         ),
         prior=Prior.like(laws.inputs, probabilities=tuple(laws.p_input.tolist())),
         posterior=None if protocol.inputs.columns == laws.inputs.columns else _posterior(protocol, laws),

@@ -9,7 +9,8 @@ import numpy as np
 from funnel.estimation.expected_errors import TableErrors, tables_of
 from funnel.estimation.share_information import CountedShares, ShareInformation
 from funnel.joint import FloatArray
-from funnel.release.public import PublicDistributions, rounded_up
+from funnel.release.public.public_distributions import PublicDistributions
+from funnel.release.public.rounding import rounded_up
 
 DIGITS = 2
 

@@ -6,11 +6,22 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from funnel.release.belief_parts import Belief, Beliefs, Heat, Lifts, Outputs, StrongestCase
 from funnel.release.comparison import CertificatePart
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 from funnel.release.protection import Protection
-from funnel.release.report_parts import EstimatedTable, Level, Total, Unchanged, Weighted
+from funnel.release.report_parts import (
+    Belief,
+    Beliefs,
+    EstimatedTable,
+    Heat,
+    Level,
+    Lifts,
+    Outputs,
+    StrongestCase,
+    Total,
+    Unchanged,
+    Weighted,
+)
 
 
 class Contact(Part):
@@ -124,7 +135,7 @@ class History(Part):
 
 
 class Figures(Part):
-    """What the audit found, rounded to be published; names as in `funnel.release.public.PublicFindings`.
+    """What the audit found, rounded to be published.
 
     ``consistency`` is None where people have histories: how the draws were compared would tell how many there are. It
     is None too, as ``outside`` is, where noise protects the frequencies.

@@ -17,7 +17,8 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.counted_as_usual import WholeStays
-from funnel.release.public import PublicDistributions, public_level, rounded_up
+from funnel.release.public.public_distributions import PublicDistributions
+from funnel.release.public.rounding import public_level, rounded_up
 from funnel.release.report_parts import (
     ColumnUnchanged,
     KnownColumns,

@@ -10,8 +10,7 @@ import numpy as np
 
 from funnel.joint import FloatArray, Joint
 from funnel.numbers import numbers_of
-from funnel.release.public import public_shares
-from funnel.release.public.rounding import share_step
+from funnel.release.public.rounding import public_shares, share_step
 from funnel.release.report_parts import Weighted, WeightedColumn, WeightedValue
 from funnel.spec import ReleaseSpec
 

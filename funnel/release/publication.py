@@ -25,7 +25,7 @@ from funnel.release.handouts.number_table import drawn_columns, write_drawn_numb
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicRelease
+from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged

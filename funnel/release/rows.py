@@ -2,27 +2,90 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
+from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.protocol import Protocol
-from funnel.release.documents import DrawsDocument, WordsDocument, drawn_pairs, draws_document, words_document
+from funnel.readers.source_files import file_digest
+from funnel.release.documents import DrawsDocument, WordsDocument, drawn_pairs, draws_document
 from funnel.release.drawing_document import drawing_document
 from funnel.release.drawn_from import DrawnFrom
-from funnel.release.files import FileRef, private_folder, write_new, write_whole
+from funnel.release.files import FileRef, private_folder, remove_tree, write_new, write_whole
 from funnel.release.layout import ReleaseFolder
-from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
 from funnel.sampling.engine import release_rows
 from funnel.sampling.keyed import RecordKey
-from funnel.sampling.partitions import plan_rows
+from funnel.sampling.partitions import Plan, plan_rows
 from funnel.spec import ReleaseSpec
+
+_ROWS = "rows"
+
+
+def fresh_folder(folder: ReleaseFolder) -> Path:
+    """Where rows that are drawn anew are worked on.
+
+    It goes with the folder of this run: what was drawn for a run that was killed is not used by another one.
+    """
+    return folder.root / f".{_ROWS}"
+
+
+@contextmanager
+def working_folder(plan: Plan, folder: ReleaseFolder, workspace: Path, keyed: bool) -> Iterator[Plan]:
+    """The plan with the folder that it is worked out in, which is there as long as it is of use.
+
+    Parameters
+    ----------
+    plan : Plan
+        With `fresh_folder`.
+    folder : ReleaseFolder
+        Of the coming version; the folder of its rows is made.
+    workspace : Path
+        Private folder of the series, where work that a killed run with record keys has finished waits for the next.
+    keyed : bool
+        Whether answers of records are the same whoever draws them and when: a further run takes up what there is.
+    """
+    work = Path(plan.folder)
+    if keyed:
+        work = workspace / _ROWS / plan.digest[:16]
+        plan = dataclasses.replace(plan, folder=str(work))
+        for other in work.parent.iterdir() if work.parent.is_dir() else ():
+            if other != work:
+                remove_tree(other)
+    private_folder(work)
+    folder.data.parent.mkdir(parents=True, exist_ok=True)
+    yield plan
+    if not keyed:
+        remove_tree(work)
+
+
+def forget_rows(workspace: Path) -> None:
+    """Remove what workers left for a run that might have been taken up again."""
+    remove_tree(workspace / _ROWS)
+
+
+def same_rows(earlier: ReleaseFolder, rows_sha256: str, folder: ReleaseFolder) -> FileRef:
+    """The rows of an earlier version, byte for byte, in the folder of a coming one.
+
+    Raises
+    ------
+    DataError
+        If they are no longer those of that version.
+    """
+    folder.data.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(earlier.data, folder.data)
+    if file_digest(folder.data) != rows_sha256:
+        raise DataError(f"the rows of {earlier.root} were changed since they were drawn; restore them from a backup")
+    return FileRef(str(folder.data), rows_sha256)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +175,7 @@ def draw_rows(
         progress("drawing", 0, snapshot.rows)
         with workers_of(spec.engine) as workers:
             drawn = release_rows(placed, folder.data, workers, progress)
-    words = words_document(drawn.words)
+    words = WordsDocument.model_validate({"schema": "funnel/words/1", "streams": drawn.words})
     rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, drawn.donors, words)
     _write_evidence(folder, rows)
     # What people with histories were drawn with is internal.

@@ -35,8 +35,7 @@ from funnel.release.layout import (
     place_of,
     versions,
 )
-from funnel.release.record import Record
-from funnel.release.records import Records
+from funnel.release.record import Record, Records
 from funnel.release.remote import RemoteSeries
 from funnel.release.series_index import write_index
 from funnel.release.validated import require_validated

@@ -13,9 +13,8 @@ from funnel.errors import DataError
 from funnel.release.document import Part, Sha256, VersionText
 from funnel.release.files import open_to_all, sync_folder, write_whole
 from funnel.release.layout import INDEX, SIGNATURE_FILE, Version
-from funnel.release.manifest import bytes_to_sign
 from funnel.release.record import Record
-from funnel.release.signature import SignedDocument, public_key_of, sign, signing_key
+from funnel.release.signature import SignedDocument, bytes_to_sign, public_key_of, sign, signing_key
 
 # A signature of these bytes cannot be taken for one of anything else that the key signs.
 _PREFIX = b"funnel/series/1\n"

@@ -19,8 +19,9 @@ from funnel.protocol import Protocol
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
-from funnel.release.public import PublicDistributions, PublicFindings, public_level, public_text, rounded_up
-from funnel.release.public.public_distributions import PublicRarity
+from funnel.release.public.findings import PublicFindings
+from funnel.release.public.public_distributions import PublicDistributions, PublicRarity
+from funnel.release.public.rounding import public_level, public_text, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_report import (
     Approval,

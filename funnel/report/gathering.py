@@ -20,7 +20,7 @@ from funnel.release.decision import VersionContext
 from funnel.release.earlier import Earlier, fresh_draws
 from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
-from funnel.release.public import count_of_records
+from funnel.release.public.rounding import count_of_records
 from funnel.release.public_report import Approval as Approved
 from funnel.release.public_report import (
     Change,

@@ -14,8 +14,8 @@ from markupsafe import Markup, escape
 
 from funnel.certificate import Certificate
 from funnel.guarantees import Guarantee, Several
-from funnel.release.belief_parts import LiftCell
 from funnel.release.public_report import Compared
+from funnel.release.report_parts import LiftCell
 from funnel.report import number_texts
 from funnel.report.figures.errors import error_map
 from funnel.report.smaller_page import smaller

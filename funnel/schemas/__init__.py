@@ -11,12 +11,13 @@ from funnel.release.approval import Outcome
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document
-from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, ProtocolDocument, WordsDocument
+from funnel.release.documents import DrawsDocument, JointDocument, PartsDocument, WordsDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.internal_report import InternalReport
 from funnel.release.privacy_block import PrivacyBlock
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.series_index import SeriesIndex

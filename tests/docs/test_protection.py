@@ -16,7 +16,7 @@ from benchmarks.unmasking import deduced
 from funnel.frequencies import public_counts as room
 from funnel.joint import IntArray, Joint
 from funnel.mechanisms import fit
-from funnel.release.public import public_shares, share_step
+from funnel.release.public.rounding import public_shares, share_step
 from tests.crowds import EIGHT, eight_columns
 
 ROOT = Path(__file__).parents[2]

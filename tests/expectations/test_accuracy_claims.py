@@ -18,7 +18,8 @@ from funnel.estimation.share_information import ShareInformation
 from funnel.pipeline.expectations import accuracy_claims as accuracy
 from funnel.pipeline.expectations.accuracy_claims import Estimating, accuracy_claims, utility_share
 from funnel.protocol import DENOMINATOR
-from funnel.release.public import PublicDistributions, rounded_up
+from funnel.release.public.public_distributions import PublicDistributions
+from funnel.release.public.rounding import rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.report.estimated import estimated
 from tests.expectations.test_laws import laws_of

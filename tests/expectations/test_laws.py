@@ -19,7 +19,7 @@ from funnel.protocol import Protocol
 from funnel.recount.plain_distributions import Distributions, prior_distribution, share_step, step_above
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
-from funnel.release import public
+from funnel.release.public import rounding as public
 from funnel.release.public.rounding import distribution_of_rare
 from tests.strategies import joints
 

@@ -15,8 +15,8 @@ from funnel import LIP
 from funnel.findings.followed import ExpectedObserver, FoundHistory, FoundObserver
 from funnel.pipeline.expectations import report_claims
 from funnel.recount.plain_distributions import share_step
-from funnel.release.public import in_digits
 from funnel.release.public.findings import public_history
+from funnel.release.public.rounding import in_digits
 
 ROWS = 12_900
 STEP = share_step(ROWS)

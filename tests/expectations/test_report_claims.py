@@ -13,8 +13,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations import report_claims
 from funnel.pipeline.expectations.claims import Claim
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.public import lift_step
-from funnel.release.public.rounding import to_multiple
+from funnel.release.public.rounding import lift_step, to_multiple
 from tests.expectations.test_laws import laws_of
 
 # Nobody of the first secret has the second input, and inputs are published as they are.

@@ -14,7 +14,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations import spec_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.recount import plain_distributions as figures
+from funnel.recount import protocol_figures as figures
 from funnel.recount.plain_distributions import Distributions
 from tests.expectations.test_laws import laws_of
 

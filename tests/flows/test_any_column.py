@@ -20,8 +20,9 @@ from funnel.pipeline.flows import pipeline
 from funnel.recount.classes import PlainClasses
 from funnel.recount.part_beliefs import people_by_part
 from funnel.release.document import dump
-from funnel.release.documents import PartsDocument, ProtocolDocument, read_joint
+from funnel.release.documents import JointDocument, PartsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.spec import ReleaseSpec
@@ -151,7 +152,7 @@ def test_the_evidence_is_what_is_counted_again(folder: ReleaseFolder) -> None:
     records = zip(*(source[column].to_pylist() for column in COLUMNS), strict=True)
     counts = {((str(number),), record): 1 for number, record in enumerate(records)}
     having = people_by_part(counts, COLUMNS, lambda record: (plain.of(record),), plain.at_once)
-    parts = read_joint(folder.joint.read_bytes()).inputs.symbols
+    parts = JointDocument.from_json(folder.joint.read_bytes()).joint.inputs.symbols
     assert having == {
         one: {part: n for part, n in zip(parts, row, strict=True) if n}
         for one, row in zip(stored.known, stored.people.tolist(), strict=True)

@@ -28,9 +28,9 @@ from funnel.release.classes_document import ClassesDocument
 from funnel.release.classified import make_classes, write_classes
 from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.document import dump
-from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.flows.test_whole_records import COLUMNS, WHOLE

@@ -25,10 +25,10 @@ from funnel.pipeline.flows.pipeline import run_approved, run_release
 from funnel.pipeline.tasks.run import Draft
 from funnel.register.register import Register
 from funnel.release.approval import Approval
-from funnel.release.documents import ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public.findings import public_history
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record

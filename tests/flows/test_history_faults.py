@@ -150,7 +150,7 @@ def test_another_scheduler_goes_on_where_one_was_killed(panel: PanelProject) -> 
     """Of another series: nothing that the killed run may have published is forgotten, nor is what it had not."""
     other = _second_series(panel)
     # Announced, and not in its place: only a run of that series can tell.
-    assert panel.release(dies="after funnel.release.records.Records.announce").status == -9
+    assert panel.release(dies="after funnel.release.record.Records.announce").status == -9
     refused = other.release()
     assert refused.status == 12, refused.stderr
     assert "run funnel release for that series first" in refused.sentence

@@ -21,12 +21,12 @@ BEFORE_IT_IS_THERE = (
     "after funnel.pipeline.tasks.follow.prepare_entry",
     "says judging the release",
     "after funnel.pipeline.ledger.account.Account.publishing",
-    "after funnel.release.records.Records.announce",
+    "after funnel.release.record.Records.announce",
 )
 # From the moment that the version is in its place.
 AFTER_IT_IS_THERE = (
-    "before funnel.release.records.Records.complete",
-    "after funnel.release.records.Records.complete",
+    "before funnel.release.record.Records.complete",
+    "after funnel.release.record.Records.complete",
     "before funnel.register.register.Register._take_head",
     "after funnel.register.register.Register.commit",
     "after funnel.pipeline.ledger.account.Account.published",

@@ -32,9 +32,10 @@ from funnel.protocol import Protocol
 from funnel.recount.balance import TOLERANCE
 from funnel.release.counted_as_usual import counted_as_usual
 from funnel.release.document import dump
-from funnel.release.documents import JointDocument, ProtocolDocument
+from funnel.release.documents import JointDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.spec import ReleaseSpec

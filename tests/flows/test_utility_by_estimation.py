@@ -15,9 +15,9 @@ from funnel.errors import ReleaseRefused
 from funnel.joint import Joint
 from funnel.measures import Estimation, Variance
 from funnel.pipeline.flows.pipeline import run_release
-from funnel.release.documents import ProtocolDocument
 from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck

@@ -21,13 +21,13 @@ from funnel.audit.context import Told
 from funnel.console import unchanged_lines
 from funnel.errors import LedgerError, SpecError
 from funnel.pipeline.flows import pipeline
-from funnel.release.accounted import require_same_spec
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import dump
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
+from funnel.release.validated import require_same_spec
 from funnel.report.public import render_public
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck

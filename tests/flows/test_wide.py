@@ -16,8 +16,9 @@ from funnel.findings import of_release as findings
 from funnel.pipeline.flows import pipeline
 from funnel.pipeline.tasks.run import Draft
 from funnel.release.document import dump
-from funnel.release.documents import DrawsDocument, ProtocolDocument
+from funnel.release.documents import DrawsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.solver import wide
 from funnel.sparse_weights import SparseWeights
 from funnel.spec import ReleaseSpec

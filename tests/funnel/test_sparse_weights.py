@@ -21,8 +21,7 @@ from funnel.measures import mutual_information
 from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, FORMAT, SPARSE_FORMAT, Protocol
 from funnel.recount.released import ReleasedProtocol
-from funnel.release.documents import ProtocolDocument
-from funnel.release.protocol_document import protocol_document
+from funnel.release.protocol_document import ProtocolDocument, protocol_document
 from funnel.rounding import marginal_weights
 from funnel.sparse_weights import SparseWeights
 from tests.public import UNPROTECTED, public_of

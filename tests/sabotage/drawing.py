@@ -333,7 +333,7 @@ DRAWING = [
     Mutant(
         "rows that were changed since taken over",
         "rows that somebody put there",
-        "funnel.release.row_files",
+        "funnel.release.rows",
         "if file_digest(folder.data) != rows_sha256:",
         "if not rows_sha256:",
         "publication.require_drawn",

@@ -238,35 +238,35 @@ FOLLOWING = [
         Mutant(
             f"{what} {numbers}",
             breaks,
-            f"funnel.frequencies.{numbers}",
-            f"draw_noise(len(exact), epsilon, {most}, key)",
-            new.format(most=most),
+            "funnel.frequencies.averages",
+            "draw_noise(len(exact), epsilon, length, key)",
+            new,
             CAUGHT,
             scene,
         )
-        for numbers, most, scene in (("means", "PARTS", NOISY_RIGHT_YEAR), ("departures", "length", THIRD_YEAR))
+        for numbers, scene in (("means", NOISY_RIGHT_YEAR), ("departures", THIRD_YEAR))
         for what, breaks, new in (
             (
                 "noise of half the scale on",
                 "numbers that cost twice what is told",
-                "draw_noise(len(exact), 2 * epsilon, {most}, key)",
+                "draw_noise(len(exact), 2 * epsilon, length, key)",
             ),
             (
                 "noise in whole records on",
                 "what every number is beyond whole records",
-                "draw_noise(len(exact), epsilon, {most}, key) // (1 << 20) * (1 << 20)",
+                "draw_noise(len(exact), epsilon, length, key) // (1 << 20) * (1 << 20)",
             ),
             (
                 "noise that could be chosen on",
                 "whatever who draws it likes to tell",
-                "draw_noise(len(exact), epsilon, {most})",
+                "draw_noise(len(exact), epsilon, length)",
             ),
             (
                 "noise on all but the first of the",
                 "one exact number",
-                "[0, *draw_noise(len(exact), epsilon, {most}, key)[1:]]",
+                "[0, *draw_noise(len(exact), epsilon, length, key)[1:]]",
             ),
-            ("the same noise on all", "exact differences", "draw_noise(1, epsilon, {most}, key)"),
+            ("the same noise on all", "exact differences", "draw_noise(1, epsilon, length, key)"),
         )
     ),
     Mutant(

@@ -44,8 +44,8 @@ PUBLISHING = [
         "joint.json in the public folder",
         "exact counts of secrets and values",
         "funnel.release.internal_evidence",
-        "write_new(folder.joint, joint_document(joint).to_bytes())",
-        "[write_new(p, joint_document(joint).to_bytes()) for p in (folder.joint, folder.root / 'joint.json')]",
+        "write_new(folder.joint, JointDocument.like(joint).to_bytes())",
+        "[write_new(p, JointDocument.like(joint).to_bytes()) for p in (folder.joint, folder.root / 'joint.json')]",
         "declared files",
     ),
     Mutant(
@@ -59,7 +59,7 @@ PUBLISHING = [
     Mutant(
         "working files in the public folder",
         "what was drawn of every record, in the order of the source",
-        "funnel.release.row_files",
+        "funnel.release.rows",
         "remove_tree(work)",
         "work.touch()",
         "declared files",
@@ -111,8 +111,8 @@ PUBLISHING = [
         "level halved in protocol.json",
         "a level below the true one",
         "funnel.release.protocol_document",
-        "level=findings.level,",
-        "level=findings.level / 2,",
+        "level=float(figures.level),",
+        "level=float(figures.level) / 2,",
         "leakage",
     ),
     Mutant(
@@ -135,8 +135,8 @@ PUBLISHING = [
         "utility doubled in protocol.json",
         "twice the utility",
         "funnel.release.protocol_document",
-        "mutual_information_nats=findings.utility,",
-        "mutual_information_nats=2 * findings.utility,",
+        "mutual_information_nats=figures.utility,",
+        "mutual_information_nats=2 * figures.utility,",
         "law",
     ),
     Mutant(

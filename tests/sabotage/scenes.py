@@ -23,7 +23,7 @@ from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
 from funnel.release import snapshot
 from funnel.release.classified import write_classes
-from funnel.release.documents import joint_document, read_joint
+from funnel.release.documents import JointDocument
 from funnel.sampling import partitions
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
@@ -294,7 +294,9 @@ def forget_protocol(folder: Path) -> None:
 def exchange_counts(folder: Path) -> None:
     """Somebody has put other counts into the private folder."""
     (place,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
-    place.write_bytes(joint_document(tools.moved(read_joint(place.read_bytes()), 300)).to_bytes())
+    place.write_bytes(
+        JointDocument.like(tools.moved(JointDocument.from_json(place.read_bytes()).joint, 300)).to_bytes()
+    )
 
 
 def exchange_protocol(folder: Path) -> None:
@@ -302,7 +304,9 @@ def exchange_protocol(folder: Path) -> None:
     (counts,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
     (place,) = (folder / ".funnel" / "people" / "protocols").glob("*/protocol.json")
     protocol = Protocol.from_json(place.read_text(encoding="utf-8"))
-    place.write_text(tools.nearly_identity(read_joint(counts.read_bytes()), protocol).to_json(), encoding="utf-8")
+    place.write_text(
+        tools.nearly_identity(JointDocument.from_json(counts.read_bytes()).joint, protocol).to_json(), encoding="utf-8"
+    )
 
 
 def forge_protocol(folder: Path) -> None:

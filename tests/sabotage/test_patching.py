@@ -12,8 +12,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.pipeline.tasks import estimate
 from funnel.release.files import FileRef
-from funnel.release.public import share_step
-from funnel.release.public.rounding import RECORDS
+from funnel.release.public.rounding import RECORDS, share_step
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import answers
 from funnel.sampling.answers import DRAW_ROWS

@@ -9,7 +9,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from funnel.audit.histories import recount_histories
+from funnel.audit.history import recount_histories
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.register.register import Register
 from funnel.release.findings import FindingsDocument

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.analysis.estimated import estimate_release
-from funnel.audit.histories import recount_histories
+from funnel.audit.history import recount_histories
 from funnel.console import frequencies_line
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.frequencies.noise import draw_noise
@@ -28,10 +28,9 @@ from funnel.history.corrected import PARTS
 from funnel.history.past import Past
 from funnel.joint import IntArray
 from funnel.pipeline.flows.pipeline import run_release
-from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.frequencies import PublicFrequencies, own_draws, spent_complaints
 from funnel.recount.move_law import MoveDistribution, distribution_since
 from funnel.recount.noisy_moves import Since
-from funnel.recount.spent import own_draws, spent_complaints
 from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
 from funnel.release import protected, secret

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from funnel.audit.histories import recount_histories
+from funnel.audit.history import recount_histories
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.planning import plan

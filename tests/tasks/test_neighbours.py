@@ -17,8 +17,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.frequencies import public_counts as room
-from funnel.frequencies.departures import NoisyDepartures
-from funnel.frequencies.means import NoisyMeans
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray, Joint
@@ -86,12 +85,12 @@ class Released:
         return self.done.protected.frequencies.changes
 
     @property
-    def means(self) -> NoisyMeans | None:
+    def means(self) -> NoisyAverages | None:
         """The public means that its answers were put right by."""
         return self.done.protected.frequencies.means
 
     @property
-    def departures(self) -> NoisyDepartures | None:
+    def departures(self) -> NoisyAverages | None:
         """The public departures of its answers from the effective channel."""
         return self.done.protected.frequencies.departures
 
@@ -109,8 +108,8 @@ def arranged(
     seed: int,
     noisy: IntArray | None,
     changes: NoisyMoves | None = None,
-    means: NoisyMeans | None = None,
-    departures: NoisyDepartures | None = None,
+    means: NoisyAverages | None = None,
+    departures: NoisyAverages | None = None,
 ) -> Iterator[list[IntArray]]:
     """Random words, noise and the clock fixed, or noise by which noisy tables are what they shall be."""
     counter, drawn, real = itertools.count(), [], room.protect
@@ -143,16 +142,16 @@ def arranged(
         outer.setattr(protected, "protect", protect)
         if changes is not None:
             outer.setattr(protected_tables, "noisy_moves", moves)
-        if means is not None:
-            outer.setattr(protected_tables, "noisy_means", lambda *_: means)
-        if departures is not None:
+        if means is not None or departures is not None:
 
-            def told(_: IntArray, length: int, *__: object) -> NoisyDepartures:
+            def told(kind: str, _: IntArray, length: int, *__: object) -> NoisyAverages:
+                found = means if kind == "means" else departures
                 # What one person may add follows from public tables.
-                assert length == departures.length
-                return departures
+                assert found is not None
+                assert length == found.length
+                return found
 
-            outer.setattr(protected_tables, "noisy_departures", told)
+            outer.setattr(protected_tables, "noisy_averages", told)
         yield drawn
 
 
@@ -163,8 +162,8 @@ def released(
     patch: pytest.MonkeyPatch,
     noisy: IntArray | None = None,
     changes: NoisyMoves | None = None,
-    means: NoisyMeans | None = None,
-    departures: NoisyDepartures | None = None,
+    means: NoisyAverages | None = None,
+    departures: NoisyAverages | None = None,
 ) -> Released:
     path = make_project(folder, spec, table)
     # Versions of one series have noise of their own.
@@ -186,7 +185,9 @@ def told_alike(one: Released, other: Released) -> bool:
     """Whether a run told the console and the orchestrator the same, but where things are."""
     places = ("folder", "report", "internal", "key")
     said = [{name: value for name, value in run.told.items() if name not in places} for run in (one, other)]
-    return said[0] == said[1] and bool(one.done.public.findings.share == other.done.public.findings.share)
+    return said[0] == said[1] and bool(
+        one.done.public.findings.figures.share == other.done.public.findings.figures.share
+    )
 
 
 @pytest.fixture(scope="module")

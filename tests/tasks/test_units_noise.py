@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from funnel.audit.histories import recount_histories
+from funnel.audit.history import recount_histories
 from funnel.errors import ReleaseRefused
 from funnel.frequencies import unit_tables
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.noise import NoiseSecret
 from funnel.frequencies.unit_tables import NoisyRows, UnitCounts
 from funnel.joint import IntArray
@@ -180,10 +180,10 @@ def test_departures_of_others_are_found_by_a_second_computation(made: tuple[Path
 
 
 def test_departures_without_noise_are_not_taken_for_noisy_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def exact(counts: IntArray, length: int, epsilon: float, *_: object) -> NoisyDepartures:
-        return NoisyDepartures(epsilon, length, counts)
+    def exact(_: str, counts: IntArray, length: int, epsilon: float, *__: object) -> NoisyAverages:
+        return NoisyAverages(epsilon, counts, length)
 
-    monkeypatch.setattr(protected_tables, "noisy_departures", exact)
+    monkeypatch.setattr(protected_tables, "noisy_averages", exact)
     spec = ReleaseSpec.load(make_project(tmp_path, SPEC, encounters(0)))
     with pytest.raises(ReleaseRefused, match="noise"):
         run_release(spec, again=False, rotate=False)

@@ -13,7 +13,7 @@ from funnel.certificate import Certificate
 from funnel.release.handouts.channel_tables import likely_pairs
 from funnel.release.handouts.citation import publisher
 from funnel.release.privacy_block import KEY
-from funnel.release.public import rounded_up
+from funnel.release.public.rounding import rounded_up
 from funnel.release.published_values import published_values
 from funnel.settings.count_protection import PROTECTIONS
 

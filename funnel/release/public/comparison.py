@@ -24,7 +24,7 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
     row : dict
         As `funnel.planning.PlanRow.to_dict` has it.
     step : float
-        Of public shares (`funnel.release.public.share_step`); entropies are told to multiples of it, in nats.
+        Of public shares (`funnel.release.public.rounding.share_step`); entropies are told to multiples of it, in nats.
     guarantee : Guarantee
         The declared one, whose grid levels are told on.
     """

@@ -28,7 +28,7 @@ from funnel.release.public.rounding import (
     rounded_up,
     share_at_most,
 )
-from funnel.release.public_report import Consistency, History, HistoryObserver
+from funnel.release.public_report import Consistency, Estimation, Figures, History, HistoryObserver
 
 
 def public_history(history: FoundHistory, guarantee: Guarantee, laws: PublicDistributions) -> History:
@@ -70,67 +70,48 @@ def _observer(
     )
 
 
+@dataclass(frozen=True)
+class Witness:
+    """The output and the secrets where a level is attained, and whether the output raises a belief."""
+
+    output: str
+    secret: str
+    other: str | None
+    upward: bool
+    given: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class PublicFindings:
-    """The audit of a release as it is published; names as in `funnel.findings.Findings`.
+    """The audit of a release as it is published.
 
     Attributes
     ----------
-    level, plain_level, robust_level, robust_lift_level : float
-        Upper bounds, as `funnel.release.public.public_level`: the budget where they keep it. Zero is told of a protocol
-        that publishes the same of everybody.
-    witness_output, witness_secret, witness_other_secret, witness_upward, witness_given
+    figures : Figures
+        Levels are upper bounds, as `public_level` makes them: the budget where they keep it. Zero is told of
+        a protocol that publishes the same of everybody. ``level_factor`` is an upper bound of the worst ratio of two
+        probabilities: e to what is told of its logarithm, three digits, rounded up; None where the guarantee bounds
+        something else. ``outside`` and ``consistency`` are None where frequencies are protected by noise, and the
+        second where people have histories: how many tests there were would tell how many histories there are.
+    estimation : Estimation
+        ``radius`` and ``doubtful`` of the confidence set follow from public numbers but for whether few records are in
+        some cells.
+    witness : Witness or None
         Only of a release that does not keep its bound, or that rules a value out. Which output of one that does comes
         closest to it would tell those who know everybody else what the last one has.
-    level_factor : float or None
-        An upper bound of the worst ratio of two probabilities: e to what is told of its logarithm, three digits,
-        rounded up. None where the guarantee bounds something else.
+    lift : ndarray, shape (c, b)
+        As `PublicDistributions.lifts`.
     ratios : ndarray, shape (b,)
         Largest ratio between two secrets under each output, rounded up to the grid of levels and to two digits, to no
         more than a limit that holds.
-    lift : ndarray, shape (c, b)
-        As `PublicDistributions.lifts`.
-    outside : int or None
-        None where frequencies are protected by noise, as is ``consistency``.
-    consistency : Consistency or None
-        The p-value to two digits. None too where people have histories: how many tests there were would tell how many
-        histories there are.
-    history : History or None
-    radius, doubtful
-        Of the confidence set, which follows from public numbers but for whether few records are in some cells.
+    explained : Explained or None
     """
 
-    guarantee: str
-    holds: bool
-    level: float
-    level_factor: float | None
-    rules_out: bool
-    worst_of_many_laws: bool
-    witness_output: str | None
-    witness_secret: str | None
-    witness_other_secret: str | None
-    witness_upward: bool
-    witness_given: tuple[tuple[str, str], ...]
-    utility: float
-    entropy: float
-    share: float
-    secret_information: float
-    guess_accuracy: float
-    prior_guess_accuracy: float
+    figures: Figures
+    estimation: Estimation
+    witness: Witness | None
     lift: FloatArray
     ratios: FloatArray
-    rows: int
-    outside: int | None
-    consistency: Consistency | None
-    alpha: float
-    radius: float
-    cells: int
-    records: int
-    doubtful: bool
-    robust_level: float | None
-    plain_level: float
-    robust_lift_level: float | None
-    history: History | None = None
     explained: Explained | None = None
 
     @classmethod
@@ -138,19 +119,15 @@ class PublicFindings:
         """Of what was found under public frequencies."""
         findings, confidence = audited.law, audited.law.confidence
         levels = _Levels(guarantee, findings.holds, _is_constant(laws))
-        named = not findings.holds or _rules_out(findings)
-        return cls(
-            guarantee=findings.guarantee,
+        explained = findings.explained
+        if explained is not None:
+            explained = replace(explained, share=min(1.0, laws.nats(explained.share)))
+        figures = Figures(
             holds=findings.holds,
             level=levels.public(findings.level),
             level_factor=_factor(findings, levels),
             rules_out=_rules_out(findings),
             worst_of_many_laws=findings.level_ratio is None,
-            witness_output=findings.witness_output if named else None,
-            witness_secret=findings.witness_secret if named else None,
-            witness_other_secret=findings.witness_other_secret if named else None,
-            witness_upward=findings.witness_upward and named,
-            witness_given=findings.witness_given if named else (),
             utility=laws.nats(findings.utility),
             # Something to know does not look like nothing.
             entropy=max(laws.nats(findings.entropy), laws.step) if findings.entropy > 0 else 0.0,
@@ -158,11 +135,13 @@ class PublicFindings:
             secret_information=rounded(findings.secret_information, LIFT_DIGITS),
             guess_accuracy=laws.nats(findings.guess_accuracy),
             prior_guess_accuracy=laws.nats(findings.prior_guess_accuracy),
-            lift=_within(laws.lifts(findings.lift), guarantee, findings.holds),
-            ratios=_ratios(findings, guarantee),
             rows=audited.rows,
             outside=audited.outside,
             consistency=None if audited.history is not None else _consistency(audited.consistency),
+            history=None if audited.history is None else public_history(audited.history, guarantee, laws),
+            explained=None if explained is None else explained.share,
+        )
+        estimation = Estimation(
             alpha=confidence.alpha,
             radius=rounded(confidence.radius, TEXT_DIGITS),
             cells=confidence.cells,
@@ -171,11 +150,21 @@ class PublicFindings:
             robust_level=levels.known(findings.robust_level),
             plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
-            history=None if audited.history is None else public_history(audited.history, guarantee, laws),
-            explained=None
-            if findings.explained is None
-            else replace(findings.explained, share=min(1.0, laws.nats(findings.explained.share))),
         )
+        lift = _within(laws.lifts(findings.lift), guarantee, findings.holds)
+        return cls(figures, estimation, _witness(findings), lift, _ratios(findings, guarantee), explained)
+
+
+def _witness(findings: DistributionFindings) -> Witness | None:
+    if findings.holds and not _rules_out(findings):
+        return None
+    return Witness(
+        findings.witness_output,
+        findings.witness_secret,
+        findings.witness_other_secret,
+        findings.witness_upward,
+        findings.witness_given,
+    )
 
 
 def _consistency(found: FoundConsistency | None) -> Consistency | None:

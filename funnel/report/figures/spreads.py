@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from funnel.release.belief_parts import Spread
-from funnel.release.report_parts import Level
+from funnel.release.report_parts import Level, Spread
 from funnel.report.figures.axis import Axis, reach
 
 

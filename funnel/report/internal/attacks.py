@@ -12,9 +12,9 @@ from funnel.findings.attacks import Attack, Channel, attack, both_versions, true
 from funnel.findings.learned import learn
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
-from funnel.release.documents import ProtocolDocument
 from funnel.release.earlier import Earlier
 from funnel.release.internal_report import AttackFigures, LearnedFigures
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.record import Origin
 from funnel.source.side_columns import SideKnowledge
 

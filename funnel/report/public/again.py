@@ -21,8 +21,9 @@ from funnel.joint import FloatArray
 from funnel.mechanisms import mechanism
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import ProtocolDocument
-from funnel.release.public import PublicDistributions, PublicFindings, share_step
-from funnel.release.public.public_distributions import PublicRarity, SparsePosterior, posterior_of
+from funnel.release.public.findings import PublicFindings, Witness
+from funnel.release.public.public_distributions import PublicDistributions, PublicRarity, SparsePosterior, posterior_of
+from funnel.release.public.rounding import share_step
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_report import Mechanism, PublicReport
 from funnel.release.published_values import published_values
@@ -151,23 +152,8 @@ def _told_findings(told: PublicReport, laws: PublicDistributions, outputs: tuple
     except (LookupError, ValueError) as error:
         raise DataError("report.json tells lifts of secrets or outputs that there are not") from error
     case = told.strongest
-    figures = {part.name: getattr(told.figures, part.name, None) for part in fields(PublicFindings)}
-    estimation = {key: value for key, value in told.estimation if key in figures}
-    return PublicFindings(
-        **{
-            **figures,
-            **estimation,
-            "guarantee": told.guarantee,
-            "witness_output": None if case is None else case.output,
-            "witness_secret": None if case is None else case.secret,
-            "witness_other_secret": None if case is None else case.other,
-            "witness_upward": case is not None and case.upward,
-            "witness_given": () if case is None else case.given,
-            "lift": lift,
-            "ratios": ratios,
-            "explained": None,
-        }
-    )
+    witness = None if case is None else Witness(case.output, case.secret, case.other, case.upward, case.given)
+    return PublicFindings(told.figures, told.estimation, witness, lift, ratios)
 
 
 def _number(value: float | str | None) -> float:

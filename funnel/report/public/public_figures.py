@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from funnel.release.document import dump
-from funnel.release.public import count_of_records, in_digits, rounded_up
+from funnel.release.public.rounding import count_of_records, in_digits, rounded_up
 from funnel.release.public_accuracy import DIGITS
 from funnel.release.public_report import (
     Channel,
     Columns,
     Compared,
-    Estimation,
-    Figures,
     KeptByVersion,
     PublicReport,
     Source,
@@ -37,13 +35,13 @@ def report_of(content: PublicContent) -> PublicReport:
 
 def _document(content: PublicContent) -> PublicReport:
     promised = promised_by(content.guarantee, content.protocol.inputs.columns, content.secret)
-    laws, protocol, explained = content.laws, content.protocol, content.findings.explained
+    laws, protocol, found = content.laws, content.protocol, content.findings
     return PublicReport.like(
         content,
         source=Source(
             title=content.source.title,
             # Counts have noise, and the table shows this number anyway.
-            records=content.findings.rows if content.protection.kind.is_noisy else laws.n,
+            records=found.figures.rows if content.protection.kind.is_noisy else laws.n,
             dropped=None if content.source.rows_dropped is None else count_of_records(content.source.rows_dropped),
             references=content.source.references,
         ),
@@ -56,7 +54,7 @@ def _document(content: PublicContent) -> PublicReport:
             inputs=len(protocol.inputs),
             outputs=len(protocol.outputs),
         ),
-        figures=Figures.like(content.findings, explained=None if explained is None else explained.share),
+        figures=found.figures,
         beliefs=report_tables.beliefs(content),
         example=report_tables.example(content),
         strongest=report_tables.strongest_case(content),
@@ -65,12 +63,12 @@ def _document(content: PublicContent) -> PublicReport:
         lifts=report_tables.lifts(content, promised),
         compared=tuple(
             # The level is that of the release: of a protocol that tells nothing it is 0, whatever the bound is.
-            Compared.like(line, level=content.findings.level)
+            Compared.like(line, level=found.figures.level)
             # What the others keep is not computed a second time, and so it is not published.
             for line in content.plan
             if line.mechanism == content.mechanism.name
         ),
-        estimation=Estimation.like(content.findings),
+        estimation=found.estimation,
         accuracy=report_tables.accuracy(content),
         estimated=()
         if content.accuracy is None
@@ -81,7 +79,7 @@ def _document(content: PublicContent) -> PublicReport:
 
 
 def _kept(content: PublicContent) -> tuple[KeptByVersion, ...]:
-    found = content.findings
+    found = content.findings.figures
     if found.history is None:
         return ()
     this = KeptByVersion(version=content.version, share=found.share, share_alone=found.history.share_alone)

@@ -13,7 +13,9 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.published import meaning_for
 from funnel.joint import FloatArray
 from funnel.protocol import DENOMINATOR
-from funnel.release.belief_parts import (
+from funnel.release.public.rounding import MOST_DIGITS, lift_step, rounded_down, rounded_up
+from funnel.release.public_report import Accuracy, Frequency
+from funnel.release.report_parts import (
     Belief,
     Beliefs,
     Heat,
@@ -28,8 +30,6 @@ from funnel.release.belief_parts import (
     StrongLift,
     TrueValue,
 )
-from funnel.release.public import MOST_DIGITS, lift_step, rounded_down, rounded_up
-from funnel.release.public_report import Accuracy, Frequency
 from funnel.report.content import PublicContent
 
 
@@ -139,7 +139,7 @@ def posterior_limits(content: PublicContent) -> tuple[FloatArray, FloatArray]:
         least = 0.0 if value <= step else value - step / 2
         lower[s, y] = least * max(0.0, laws.p_secret[s] - laws.step / 2)
         upper[s, y] = min(1.0, (value + step / 2) * (laws.p_secret[s] + laws.step / 2))
-    if content.findings.holds and content.belief_limits is not None:
+    if content.findings.figures.holds and content.belief_limits is not None:
         least_allowed, most_allowed = (limit[:, np.newaxis] for limit in content.belief_limits)
         # A rounded lift times a rounded share can exceed a limit that both exact ones keep.
         lower, upper = (np.clip(side, least_allowed, most_allowed) for side in (lower, upper))
@@ -311,28 +311,23 @@ def accuracy(content: PublicContent) -> Accuracy | None:
 
 def strongest_case(content: PublicContent) -> StrongestCase | None:
     """The witness of the findings, in beliefs; None where it is not public."""
-    findings, laws = content.findings, content.laws
-    if findings.witness_output is None or findings.witness_secret is None:
+    witness, lift, laws = content.findings.witness, content.findings.lift, content.laws
+    if witness is None:
         return None
-    columns = _positions(content.protocol.outputs.labels, findings.witness_output)
-    secrets = _positions(laws.secret.labels, findings.witness_secret)
+    columns = _positions(content.protocol.outputs.labels, witness.output)
+    secrets = _positions(laws.secret.labels, witness.secret)
     # Labels of several columns can coincide: the witness is then the strongest of the places they name.
-    size = np.nan_to_num(np.abs(log_lift(findings.lift[np.ix_(secrets, columns)])), nan=-1.0)
+    size = np.nan_to_num(np.abs(log_lift(lift[np.ix_(secrets, columns)])), nan=-1.0)
     row, column = np.unravel_index(int(np.argmax(size)), size.shape)
     s, y = secrets[int(row)], columns[int(column)]
     posterior = posterior_of_secret(content)[:, y]
-    other = findings.witness_other_secret
-    t = s if other is None else _positions(laws.secret.labels, other)[0]
-    return StrongestCase(
-        output=findings.witness_output,
-        secret=findings.witness_secret,
+    t = s if witness.other is None else _positions(laws.secret.labels, witness.other)[0]
+    return StrongestCase.like(
+        witness,
         prior=float(laws.p_secret[s]),
         posterior=number_or_none(posterior[s]),
-        upward=findings.witness_upward,
-        other=other,
         other_prior=float(laws.p_secret[t]),
         other_posterior=number_or_none(posterior[t]),
-        given=findings.witness_given,
     )
 
 

@@ -20,9 +20,8 @@ from funnel.readers.source_files import file_digest
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
 from funnel.release.layout import INDEX, ReleaseFolder
-from funnel.release.manifest import manifest_of
 from funnel.release.series_index import ListedVersion, VersionList, sign_index
-from funnel.release.signature import signed
+from funnel.release.signature import manifest_of, signed
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 
 PUBLIC = ("data/records.parquet", "data/records.csv", "protocol.json", "report.html", "datapackage.json")

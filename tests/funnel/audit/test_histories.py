@@ -17,14 +17,14 @@ from click.testing import CliRunner
 from funnel.audit import recheck as rechecking
 from funnel.audit.check import Result, State
 from funnel.audit.evidence import Evidence, read_evidence
-from funnel.audit.histories import find_register
+from funnel.audit.history import find_register
 from funnel.audit.protected import is_usual
 from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.recount.released import ReleasedProtocol
 from funnel.release.document import dump
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_workspace
+from funnel.release.protocol_document import ProtocolDocument
 from tests.audits import recheck
 from tests.copies import copied
 from tests.plain_registers import digest

@@ -23,8 +23,8 @@ from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError, SpecError
 from funnel.progress import quiet
 from funnel.release.document import dump
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck

@@ -20,8 +20,8 @@ from funnel.errors import DataError
 from funnel.frequencies.noise import scale_of
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.noisy_moves import RECORD, NoisyChanges, NoisyDepartures, NoisyMeans
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.expectations.test_finished import edit
@@ -159,7 +159,7 @@ def test_records_are_held_to_the_channel_with_its_departures(released: Path) -> 
         round((share - (one.low + one.high) / 2) * n) * RECORD for share, one in zip(counts / n, limits, strict=True)
     ]
     length = 3 * RECORD
-    explained = NoisyDepartures(0.25, float(scale_of(0.25, length)), length, tuple(off))
+    explained = NoisyDepartures(0.25, float(scale_of(0.25, length)), tuple(off), length)
     moved, means = NoisyChanges(0.25, 8.0, ()), NoisyMeans(0.25, 8.0, (1,))
     for blocks, state in (
         ({}, State.FAILED),

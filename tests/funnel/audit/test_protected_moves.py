@@ -18,7 +18,7 @@ from funnel.audit.protected import check_protected
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import limits_of, scale_of
-from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
 

@@ -22,8 +22,8 @@ from funnel.audit.recheck import Told
 from funnel.audit.released_columns import ReleasedColumns
 from funnel.cli import main
 from funnel.errors import DataError
-from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.signature import SignatureDocument
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 from tests.audits import recheck

@@ -153,7 +153,7 @@ def test_points_for_a_column_that_is_not_published_are_refused() -> None:
 def test_a_document_that_says_more_is_refused() -> None:
     classes = RecordClasses(("a",), (SCALE,), (Question(0, 7, "1", "2"),), ("1", "2"))
     content = json.loads(classes_document(classes).to_bytes())
-    with pytest.raises(DataError, match="more than"):
+    with pytest.raises(DataError, match="and no more"):
         PlainClasses.parse(json.dumps({**content, "rows": [1]}).encode())
     content["questions"][0]["then"] = "7"
     with pytest.raises(DataError, match="no class"):
@@ -392,7 +392,7 @@ def test_a_move_that_reads_the_secret_is_seen() -> None:
         (("b", "1"), ("a", "1")): 0.8,
         (("b", "1"), ("a", "2")): 0.2,
     }
-    plain = PlainClasses({"columns": ["a"], "questions": [], "scales": [], "names": ["1", "2"]})
+    plain = PlainClasses("funnel/classes/1", "class", ("a",), (), (), ("1", "2"), (), (), 0, "same", None)
     assert PublishedByClass(plain, {}, {}, moves).moved_by_secret == pytest.approx(0.1)
     alike = {**moves, (("b", "1"), ("a", "1")): 0.9, (("b", "1"), ("a", "2")): 0.1}
     assert PublishedByClass(plain, {}, {}, alike).moved_by_secret == pytest.approx(0.0)
@@ -412,8 +412,12 @@ def test_records_that_are_gone_are_those_that_the_protocol_lets_go() -> None:
     taken = donors.taken(np.arange(size), drawn, lambda _: random.integers(0, 2**64, size, dtype=np.uint64))
     terms = [{"columns": ["x"], "values": list(x), "points": int(k)} for x, k in zip(records, of, strict=True)]
     content = {
+        "schema": "funnel/classes/1",
+        "column": "class",
         "columns": ["x"],
         "names": names,
+        "people": "same",
+        "source": None,
         "known": [],
         "known_values": [],
         "at_once": 0,
@@ -428,7 +432,7 @@ def test_records_that_are_gone_are_those_that_the_protocol_lets_go() -> None:
 
     def gone(shown: np.ndarray) -> tuple[int, float, float]:
         published = Counter(((), records[i], names[of[i]]) for i in shown.tolist())
-        return PublishedByClass(PlainClasses(content), true, published, moves).gone
+        return PublishedByClass(PlainClasses.parse(json.dumps(content).encode()), true, published, moves).gone
 
     number, least, most = gone(taken)
     # About 0.2 leave, and nobody takes their places with a probability of about e^-0.2.

@@ -13,7 +13,7 @@ from funnel.guarantees import LIP
 from funnel.joint import Joint
 from funnel.planning import plan
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.public import PublicDistributions
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public_accuracy import PublicAccuracy
 
 SYMBOLS = (("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"))

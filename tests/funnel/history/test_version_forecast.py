@@ -15,7 +15,7 @@ from funnel.history.schedule import schedule_cost
 from funnel.history.version_forecast import BEGINNINGS, first_people, forecast_version
 from funnel.history.version_terms import VersionTerms
 from funnel.protocol import Protocol
-from funnel.release.public import weighed
+from funnel.release.public.comparison import weighed
 from tests.funnel.history.test_reserve import BEFORE, second_version
 
 

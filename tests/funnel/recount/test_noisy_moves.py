@@ -19,8 +19,8 @@ from funnel.recount.noisy_moves import (
     NoisyChanges,
     NoisyDepartures,
     NoisyRows,
+    average_complaints,
     change_complaints,
-    departure_complaints,
     row_complaints,
     since_complaints,
     split_complaints,
@@ -186,6 +186,6 @@ def test_what_learning_values_costs_is_taken_off_first() -> None:
 def test_departures_that_do_not_fit_are_told(
     length: int, scale: float, counts: tuple[int, ...], said: str | None
 ) -> None:
-    found = list(departure_complaints(NoisyDepartures(0.25, scale, length, counts), 2))
+    found = list(average_complaints("departures", NoisyDepartures(0.25, scale, counts, length), 2))
     assert (found == []) is (said is None)
     assert said is None or any(said in one for one in found)

@@ -39,6 +39,7 @@ def test_an_object_is_read_with_all_of_its_parts() -> None:
     assert read(Outer, {**WHOLE, "more": None}) == found
     assert read(Outer, {**WHOLE, "more": {"name": "b", "numbers": []}}).more == Inner("b", ())
     assert read(Outer | None, None) is None
+    assert [read(int | str, one) for one in (7, "7")] == [7, "7"]
     # Of all types of whole numbers those beyond 64 bits too.
     assert read(tuple[int, ...], [10**40]) == (10**40,)
 

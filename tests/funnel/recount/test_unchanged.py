@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
-from funnel.audit.unchanged_shares import UnchangedShares
+from funnel.audit.unchanged import UnchangedShares
 from funnel.joint import Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import Protocol

@@ -9,11 +9,11 @@ import pytest
 
 from funnel.errors import LedgerError
 from funnel.readers.source_files import file_digest
-from funnel.release.accounted import require_accounted, require_same_spec
 from funnel.release.earlier import Earlier
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.series import open_series
+from funnel.release.validated import require_accounted, require_same_spec
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 from tests.projects import spec_of as spec_at

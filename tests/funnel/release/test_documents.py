@@ -19,16 +19,9 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.recount.released import ReleasedProtocol
-from funnel.release.documents import (
-    DrawsDocument,
-    ProtocolDocument,
-    draws_document,
-    joint_document,
-    read_draws,
-    read_joint,
-)
-from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicDistributions
+from funnel.release.documents import DrawsDocument, JointDocument, drawn_pairs, draws_document
+from funnel.release.protocol_document import ProtocolDocument, protocol_document
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.sparse_weights import SparseWeights
 from tests.public import UNPROTECTED, counted, public_of
 from tests.schemas import validated
@@ -51,9 +44,9 @@ def made() -> dict[str, Any]:
 
 @given(joints())
 def test_a_joint_law_is_read_back_as_it_was(joint: Joint) -> None:
-    text = joint_document(joint).to_bytes()
+    text = JointDocument.like(joint).to_bytes()
     assert json.loads(text)["schema"] == "funnel/joint/1"
-    again = read_joint(text)
+    again = JointDocument.from_json(text).joint
     assert np.array_equal(again.counts, joint.counts)
     assert (again.secret, again.inputs) == (joint.secret, joint.inputs)
 
@@ -75,10 +68,10 @@ def test_a_joint_law_is_read_back_as_it_was(joint: Joint) -> None:
     ],
 )
 def test_a_damaged_joint_law_is_refused(change: Change, said: str) -> None:
-    content = joint_document(JOINT).content()
+    content = JointDocument.like(JOINT).content()
     change(content)
     with pytest.raises(DataError) as caught:
-        read_joint(json.dumps(content), "joint.json")
+        JointDocument.from_json(json.dumps(content), "joint.json")
     assert str(caught.value).startswith(f"the joint law joint.json is damaged: {said}")
 
 
@@ -126,7 +119,7 @@ def test_damaged_counts_by_secret_are_refused(changes: dict[str, Any], said: str
 def test_draws_of_another_protocol_are_refused() -> None:
     text = draws_document(DrawnCounts.of(np.ones((2, 5, 3), dtype=np.int64)), SECRET, "ab" * 16).to_bytes()
     with pytest.raises(DataError, match=r"have shape \(5, 3\), not \(5, 4\)$"):
-        read_draws(text, PROTOCOL)
+        drawn_pairs(DrawsDocument.from_json(text), PROTOCOL)
 
 
 @given(joints(), st.sampled_from(["lip:1", "ldp:0.5", "alip:1.3,0.7", "mi:0.1", "perfect"]))

@@ -117,7 +117,7 @@ def test_a_mixed_text_stands_for_the_numbers_of_all_that_it_can_come_from() -> N
     mixed = next(text for text in found.steps if " or " in text)
     assert len(found.steps[mixed]) > 1
     field = field_again(again, "years", str)
-    assert parsed_numbers(field, list(found.steps)) == again
+    assert parsed_numbers(field, {"X": found.steps}) == again
 
 
 def _of(column: str) -> dict[str, Any]:
@@ -129,6 +129,7 @@ def _of(column: str) -> dict[str, Any]:
     [
         {"rule": "another"},
         {"from": 3},
+        {"from": "y"},
         {"decimals": -1},
         {"decimals": True},
         {"unit": 4},
@@ -142,9 +143,9 @@ def _of(column: str) -> dict[str, Any]:
 )
 def test_what_is_not_well_formed_is_not_read(spoilt: Mapping[str, Any]) -> None:
     right = {"rule": "funnel/drawn-numbers/1", "from": "x", "decimals": 2, "numbers": {"a": [[1, 2]], "b": []}}
-    assert parsed_numbers({"funnel:drawn": right}, ["a", "b"]).intervals == {"a": [(100, 200)], "b": []}
+    assert parsed_numbers({"funnel:drawn": right}, {"x": ["a", "b"]}).intervals == {"a": [(100, 200)], "b": []}
     with pytest.raises(DataError, match="drawn numbers cannot be read"):
-        parsed_numbers({"funnel:drawn": {**right, **spoilt}}, ["a", "b"])
+        parsed_numbers({"funnel:drawn": {**right, **spoilt}}, {"x": ["a", "b"]})
 
 
 @settings(max_examples=40)

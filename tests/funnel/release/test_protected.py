@@ -19,8 +19,7 @@ from funnel.release.frequencies_document import FrequenciesDocument, frequencies
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies, require_records
 from funnel.release.protection import ProtectedCounts, Protection
-from funnel.release.record import History, Origin, Record
-from funnel.release.records import Records
+from funnel.release.record import History, Origin, Record, Records
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import PROTOCOL, SHA, SNAPSHOT
 from tests.projects import spec_of

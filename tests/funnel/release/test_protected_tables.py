@@ -16,9 +16,16 @@ from funnel.frequencies.moves import Moves
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.release.earlier import Earlier
 from funnel.release.files import remove_tree
-from funnel.release.frequencies_document import ChangesPart, DeparturesPart, FrequenciesDocument, MeansPart, RowsPart
+from funnel.release.frequencies_document import (
+    ChangesPart,
+    DeparturesPart,
+    FrequenciesDocument,
+    MeansPart,
+    NoisyPart,
+    RowsPart,
+)
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies
-from funnel.release.protected_tables import changes_of, public_changes, public_departures, public_means, public_rows
+from funnel.release.protected_tables import changes_of, public_averages, public_changes, public_rows
 from funnel.release.protection import ProtectedCounts
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_decision import SHA
@@ -41,7 +48,6 @@ class Tables:
     exact: Any
     others: Any
     add: Callable[..., Protected]
-    read: Callable[[Protected], ChangesPart | RowsPart | MeansPart | DeparturesPart | None]
     options: dict[str, int]
 
     def made(
@@ -59,38 +65,24 @@ class Tables:
 
     def told(self, found: Protected) -> Any:
         """The noisy tables, as documents hold them."""
-        return None if (part := self.read(found)) is None else part.model_dump(mode="json")
+        noisy = getattr(found.frequencies, self.name)
+        return None if noisy is None else _PARTS[self.name](noisy).model_dump(mode="json")
 
     def of_record(self, found: Protected) -> Any:
         return getattr(found.record, self.name)
 
 
-def _changes(found: Protected) -> ChangesPart | None:
-    changes = found.frequencies.changes
-    return None if changes is None else ChangesPart.of(changes)
-
-
-def _rows(found: Protected) -> RowsPart | None:
-    rows = found.frequencies.rows
-    return None if rows is None else RowsPart.like(rows)
-
-
-def _means(found: Protected) -> MeansPart | None:
-    means = found.frequencies.means
-    return None if means is None else MeansPart.like(means)
-
-
-def _departures(found: Protected) -> DeparturesPart | None:
-    departures = found.frequencies.departures
-    return None if departures is None else DeparturesPart.like(departures)
-
-
+_PARTS: dict[str, Callable[[Any], NoisyPart]] = {
+    "changes": ChangesPart.of,
+    "rows": RowsPart.like,
+    "means": MeansPart.like,
+    "departures": DeparturesPart.like,
+}
 CHANGES = Tables(
     "changes",
     MOVES,
     OTHER_MOVES,
     lambda context, counts, exact: public_changes(context, counts, [exact], [COUNTED]),
-    _changes,
     {"tables": 1},
 )
 ROWS = Tables(
@@ -98,23 +90,20 @@ ROWS = Tables(
     UNITS,
     OTHER_UNITS,
     public_rows,
-    _rows,
     {"tables": 1},
 )
 MEANS = Tables(
     "means",
     np.array([5 << 20, 7 << 20, 9 << 20]),
     np.array([6 << 20, 6 << 20, 9 << 20]),
-    public_means,
-    _means,
+    lambda context, counts, exact: public_averages(context, counts, "means", lambda _: (exact, 1 << 20)),
     {"tables": 1},
 )
 DEPARTURES = Tables(
     "departures",
     np.array([5 << 20, -7 << 20, 2 << 20]),
     np.array([6 << 20, -8 << 20, 2 << 20]),
-    lambda context, counts, exact: public_departures(context, counts, lambda _: (exact, 3 << 20)),
-    _departures,
+    lambda context, counts, exact: public_averages(context, counts, "departures", lambda _: (exact, 3 << 20)),
     {"tables": 1},
 )
 both = pytest.mark.parametrize("tables", [CHANGES, ROWS, MEANS, DEPARTURES], ids=lambda one: one.name)
@@ -204,7 +193,7 @@ def test_more_than_the_total_is_refused_before_any_table_is_drawn(
     # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
     one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
     spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "max_epsilon": 0.6})
-    for module in ("moves", "unit_tables", "means", "departures"):
+    for module in ("moves", "unit_tables", "averages"):
         monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(SpecError, match=r"have spent 0\.5 of max_epsilon = 0\.6 .* would spend 0\.125 more"):
         tables.made(spec, (one,), others=True)

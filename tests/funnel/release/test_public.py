@@ -18,11 +18,11 @@ from funnel.findings import Audited, DrawnRelease, audit_release
 from funnel.findings.consistency import Consistency
 from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR
-from funnel.release import public
 from funnel.release.protocol_document import protocol_document
-from funnel.release.public import PublicDistributions, PublicFindings
+from funnel.release.public import rounding as public
 from funnel.release.public.comparison import weighed
-from funnel.release.public.public_distributions import SparsePosterior
+from funnel.release.public.findings import PublicFindings
+from funnel.release.public.public_distributions import PublicDistributions, SparsePosterior
 from funnel.release.public.rounding import RECORDS, distribution_of_rare, level_step
 from funnel.release.public_report import Contact, Judged, Licence, Mechanism
 from funnel.report.content import ReportContent, SourceNote
@@ -198,10 +198,10 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     protocol = fit("optimal", JOINT, LIP(1.0))
     laws = PublicDistributions.of(counted(JOINT), protocol)
     found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
-    numbers = [value for value in vars(found).values() if isinstance(value, float)]
+    stated = (*dict(found.figures).values(), *dict(found.estimation).values())
+    numbers = [value for value in stated if isinstance(value, float)]
     numbers += [
-        found.radius,
-        found.consistency.p_value,
+        found.figures.consistency.p_value,
         *laws.lifts(found.lift).ravel(),
         *laws.p_secret,
         *laws.p_input,

@@ -11,7 +11,7 @@ from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation import share_information
 from funnel.protocol import DENOMINATOR
-from funnel.release.public import PublicDistributions
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.rounding import integer_weights, marginal_weights
 from funnel.sparse_weights import SparseWeights

@@ -26,7 +26,7 @@ from funnel.planning import PlanRow
 from funnel.preview import spec_plan
 from funnel.release.coarse import coarsened
 from funnel.release.comparison import comparison_document
-from funnel.release.documents import read_joint
+from funnel.release.documents import JointDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
@@ -96,11 +96,13 @@ def test_nobody_is_told_what_is_outside_the_alphabet_where_noise_hides_it(
     monkeypatch.setattr(artifacts, "create_markdown_artifact", lambda text, **_: told.append(text))
     for name in ("table", "link"):
         monkeypatch.setattr(artifacts, f"create_{name}_artifact", lambda *_, **named: None)
-    hidden = replace(done.public, findings=replace(done.public.findings, outside=None))
+    findings = done.public.findings
+    figures = findings.figures.model_copy(update={"outside": None})
+    hidden = replace(done.public, findings=replace(findings, figures=figures))
     artifacts.describe_run(spec, done.published, done.channel, done.public)
     artifacts.describe_run(spec, done.published, done.channel, hidden)
     assert ["outside the alphabet" in text for text in told] == [True, False]
-    assert all(f"{done.public.findings.rows:,}" in text for text in told)
+    assert all(f"{findings.figures.rows:,}" in text for text in told)
 
 
 def test_numbers_of_too_many_digits_are_noticed_wherever_they_stand() -> None:
@@ -134,7 +136,7 @@ def exchanged(table: pa.Table, joint_of: Path) -> pa.Table:
 
     Every count of a secret and every count of a value stays; four counts of both together change by one.
     """
-    joint = read_joint(joint_of.read_bytes())
+    joint = JointDocument.from_json(joint_of.read_bytes()).joint
     # Where there are most: one person more or less is no figure there.
     s, t = np.argsort(-joint.counts.sum(axis=1))[:2]
     x, z = np.argsort(-np.minimum(joint.counts[s], joint.counts[t]))[:2]
@@ -151,7 +153,7 @@ def test_sources_with_the_same_public_figures_have_the_same_public_files_to_the_
 ) -> None:
     """The real way, twice, on two sources: only the random words, the protocol and the time are held fixed."""
     first = make_release(make_project(tmp_path / "one", CSV))
-    joint = read_joint(first.joint.read_bytes())
+    joint = JointDocument.from_json(first.joint.read_bytes()).joint
     protocol = coarsened(joint, LIP(0.9), fit("grr", joint, LIP(0.9)))
     told = measures.mutual_information(joint, protocol), measures.normalised_mutual_information(joint, protocol)
     compared = comparison_document([PlanRow(protocol.mechanism, False, protocol, *told, 0.9, 1.0, None)])
@@ -168,7 +170,10 @@ def test_sources_with_the_same_public_figures_have_the_same_public_files_to_the_
             patch.setattr(pipeline, "datetime", Fixed)
             released.append(make_release(make_project(tmp_path / name, CSV, table)))
     one, other = released
-    assert (read_joint(one.joint.read_bytes()).counts != read_joint(other.joint.read_bytes()).counts).sum() == 4
+    assert (
+        JointDocument.from_json(one.joint.read_bytes()).joint.counts
+        != JointDocument.from_json(other.joint.read_bytes()).joint.counts
+    ).sum() == 4
     assert json.loads(one.findings.read_bytes())["lift"] != json.loads(other.findings.read_bytes())["lift"]
     public = [tree(folder.root) for folder in released]
     assert sorted(public[0]) == sorted(public[1])

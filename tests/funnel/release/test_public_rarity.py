@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Joint, fit
-from funnel.release.public import PublicDistributions
-from funnel.release.public.public_distributions import PublicRarity
+from funnel.release.public.public_distributions import PublicDistributions, PublicRarity
 from tests.public import counted
 
 

@@ -21,7 +21,8 @@ from funnel.findings import Findings
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import Joint
 from funnel.release.layout import ReleaseFolder
-from funnel.release.public import PublicDistributions, PublicFindings, PublicRelease
+from funnel.release.public.findings import PublicFindings, PublicRelease
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.record import Record
 from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
@@ -58,7 +59,6 @@ PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
-    "funnel.release.row_files": {"data"},
     "funnel.release.publication": {"csv", "protocol", "classes", "frequencies", "package", "estimator", *HANDOUTS},
     # Numbers within the intervals of what is published already, by words of their own.
     "funnel.release.handouts.number_table": {"drawn", "drawn_csv"},

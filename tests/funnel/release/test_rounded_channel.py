@@ -24,7 +24,7 @@ from funnel.recount.chapters import Chapter
 from funnel.recount.rounded import rounding_complaints
 from funnel.release.coarse import LARGEST_UNDERSTATEMENT, _rounded, _slightly_mixed, coarsened, on_grid, rounded_channel
 from funnel.release.inside import far_inside, moved_inside, steps_off
-from funnel.release.public import share_step
+from funnel.release.public.rounding import share_step
 from funnel.rounding import integer_weights, marginal_weights
 
 COUNTS = st.lists(st.lists(st.integers(5, 400), min_size=3, max_size=3), min_size=2, max_size=2)

@@ -17,11 +17,10 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.progress import quiet
 from funnel.protocol import Protocol
-from funnel.release.documents import read_draws
+from funnel.release.documents import DrawsDocument, drawn_pairs
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
-from funnel.release.row_files import forget_rows
-from funnel.release.rows import Rows, draw_rows, take_over
+from funnel.release.rows import Rows, draw_rows, forget_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling.keyed import RecordKey
 from tests import chance
@@ -72,7 +71,9 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
         assert set(folder.internal.iterdir()) == {folder.draws, folder.words}
         assert folder.internal.stat().st_mode & 0o777 == 0o700
         assert one.pairs.n == ROWS == pq.read_metadata(folder.data).num_rows
-        assert same_counts(read_draws(folder.draws.read_bytes(), protocol, "draws"), one.pairs)
+        assert same_counts(
+            drawn_pairs(DrawsDocument.from_json(folder.draws.read_bytes(), "draws"), protocol), one.pairs
+        )
     assert not (tmp_path / "work" / "rows").exists()
 
 

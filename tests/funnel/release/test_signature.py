@@ -19,10 +19,12 @@ from funnel.errors import DataError, OutputError, SpecError
 from funnel.readers.source_files import file_digest
 from funnel.release import signature
 from funnel.release.layout import ReleaseFolder
-from funnel.release.manifest import Manifest, ManifestFile, manifest_of
 from funnel.release.signature import (
     KEY_FILE,
+    Manifest,
+    ManifestFile,
     SignatureDocument,
+    manifest_of,
     parse_public_key,
     public_key_of,
     sign_release,

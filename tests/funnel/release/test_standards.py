@@ -17,9 +17,9 @@ from frictionless import Package, Report
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
 
 from funnel.recount.documentation import documentation_again
-from funnel.release.documents import ProtocolDocument
 from funnel.release.handouts import documentation
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import ProtocolDocument
 from scripts.official_shapes import OURS, entry, violations
 from tests.copies import copied
 from tests.schemas import validated as by_schema

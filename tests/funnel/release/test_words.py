@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from funnel.errors import DataError
-from funnel.release.documents import WordsDocument, words_document
+from funnel.release.documents import WordsDocument
 from funnel.sampling.word_record import WordRecord
 from tests.schemas import validated
 
@@ -17,7 +17,9 @@ from tests.schemas import validated
 def document() -> WordsDocument:
     record = WordRecord(1, 4, "c" * 32)
     record.add(np.random.default_rng(1).integers(0, 2**64, 500, dtype=np.uint64))
-    return words_document({"draw": record.statistics(), "order": record.statistics()})
+    return WordsDocument.model_validate(
+        {"schema": "funnel/words/1", "streams": {"draw": record.statistics(), "order": record.statistics()}}
+    )
 
 
 def test_it_is_read_back_as_it_was() -> None:

@@ -16,7 +16,7 @@ from funnel import LIP, Alphabet, Attribute, Joint, L1Lift, MutualInformation, S
 from funnel.audit.page import active_parts
 from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
-from funnel.release.public import PublicRelease
+from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Approval, PublicReport
 from funnel.report import number_texts
 from funnel.report.annex import annex_figures as making

@@ -13,7 +13,7 @@ from funnel import LIP, DataError, Joint, fit, plan
 from funnel.certificate import Certificate
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
-from funnel.release.public import PublicDistributions
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public_report import Mechanism
 from funnel.report.content import PlanLine, ReportContent
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from funnel.release.belief_parts import Spread
+from funnel.release.report_parts import Spread
 from funnel.report.figures import spread_chart
 from funnel.report.figures.axis import Axis, reach, ticks
 

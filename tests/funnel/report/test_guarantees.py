@@ -88,7 +88,9 @@ def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content
         assert number in summary
         assert number in leakage
     assert f"{guarantee} holds." in leakage
-    assert f"{number_texts.level(content.public().findings.level)} nats; the exact number is internal" in leakage
+    assert (
+        f"{number_texts.level(content.public().findings.figures.level)} nats; the exact number is internal" in leakage
+    )
     assert "Level at most" in summary
     assert "xact level" not in page.text
     assert repr(content.findings.level) not in page.text

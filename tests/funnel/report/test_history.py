@@ -17,7 +17,7 @@ from funnel.history.movement import Movement
 from funnel.register.look_up import observe
 from funnel.register.register import Register, open_register
 from funnel.release.internal_report import HistoryFigures, InternalReport, RegisterVersion
-from funnel.release.public import share_step
+from funnel.release.public.rounding import share_step
 from funnel.release.public_report import KeptByVersion, PublicReport
 from funnel.release.record import History
 from funnel.release.verdict import Verdict

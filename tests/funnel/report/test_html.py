@@ -124,7 +124,8 @@ def test_the_styles_need_nothing_from_elsewhere(lip: ReportContent) -> None:
 @pytest.mark.parametrize("kind", ["lip", "ldp"])
 def test_the_numbers_are_those_of_the_findings(kind: str, request: pytest.FixtureRequest) -> None:
     content: ReportContent = request.getfixturevalue(kind)
-    findings, page = content.public().findings, request.getfixturevalue(f"{kind}_page")
+    public, page = content.public().findings, request.getfixturevalue(f"{kind}_page")
+    findings = public.figures
     assert content.findings.level_ratio is not None
     numerator, denominator = content.findings.level_ratio.split("/")
     # Beside the published protocol the exact fraction would tell exact counts of people.
@@ -134,7 +135,7 @@ def test_the_numbers_are_those_of_the_findings(kind: str, request: pytest.Fixtur
     assert repr(content.findings.level) not in page.text
     assert number_texts.level(findings.level) in page.sections["leakage"]
     assert _plain(number_texts.significant(findings.secret_information, 2)) in page.sections["leakage"]
-    assert findings.witness_output is None
+    assert public.witness is None
     for value in (number_texts.percent(findings.share), number_texts.percent(findings.guess_accuracy)):
         assert _plain(value) in page.sections["utility"]
     assert _plain(number_texts.percent(findings.prior_guess_accuracy)) in page.sections["utility"]
@@ -142,7 +143,7 @@ def test_the_numbers_are_those_of_the_findings(kind: str, request: pytest.Fixtur
         assert number_texts.plain(value) in page.sections["utility"]
     assert f"{findings.rows:,} records" in page.sections["summary"]
     assert _plain(number_texts.probability(findings.consistency.p_value)) in page.sections["judged"]
-    lifts = [number_texts.significant(float(lift), 2) for lift in findings.lift.ravel()]
+    lifts = [number_texts.significant(float(lift), 2) for lift in public.lift.ravel()]
     shown = page.sections["leakage"].split()
     for lift in set(lifts):
         assert shown.count(lift) >= lifts.count(lift)
@@ -338,7 +339,7 @@ def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_pag
     content = make_content(JOINT, fit("grr", JOINT, LIP(0.5)), LIP(0.1))
     page = read_page(render_public(public_report(content)))
     assert page.sections["summary"].startswith("Bound broken Summary This release must not be published.")
-    level = number_texts.level(content.public().findings.level)
+    level = number_texts.level(content.public().findings.figures.level)
     assert f"The declared bound lip:0.1 does not hold: the level is up to {level} nats." in page.sections["summary"]
     assert "lip:0.1 does not hold." in page.sections["leakage"]
     assert "it promises nothing to anyone" in page.sections["person"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from funnel import LDP, LIP, Joint, Protocol, fit, measures
-from funnel.release.belief_parts import LiftCell
 from funnel.release.public.findings import largest_ratios
+from funnel.release.report_parts import LiftCell
 from funnel.report.content import ReportContent
 from funnel.report.page import tint
 from funnel.report.public import report_tables
@@ -125,7 +125,7 @@ def test_the_worst_case_in_beliefs_is_the_witness(make_content: Builder, guarant
     if found.other is not None:
         assert found.other_posterior is not None
         change /= found.other_posterior / found.other_prior
-    assert abs(np.log(change)) == pytest.approx(content.findings.level, abs=0.05)
+    assert abs(np.log(change)) == pytest.approx(content.findings.figures.level, abs=0.05)
 
 
 def test_the_heat_map_holds_the_most_common_values_and_what_the_others_have_together(make_content: Builder) -> None:
