@@ -161,6 +161,19 @@ class FinishedFolder:
         return recount(self.settled, public.labels).over(public.secret, public.inputs)
 
     @cached_property
+    def grouping_kept(self) -> float | None:
+        """Of the information in what is published, as the spec asks for it, what grouping for a threshold left.
+
+        None where that does not follow from the text of the spec: bins that were found may have been grouped further.
+        """
+        if self.settled.recode == self.spec.recode or self.classes is not None:
+            return 1.0
+        if self.spec.automatic:
+            return None
+        left, asked = (self.over_published(one).entropy for one in (self.recount, recount(self.spec, wide=True)))
+        return left / asked
+
+    @cached_property
     def whole_counts(self) -> Recount:
         """Counts of the secret and of whole records, from the source itself, where these are drawn by class."""
         return recount(self.settled.whole, self.public_values, wide=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ _KEPT_OF = {
 # Of epsilon, where a part went into learning which values there are: what counts are left with.
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
+# So much rounding moves shares and r.
+_ALMOST = 1e-9
 # The parts of epsilon that counts and means of a later version have.
 _COUNTS_PART, _MEANS_PART = 1 / 2, 1 / 4
 
@@ -67,6 +70,7 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
         left=None if reads_sets or not kind.is_noisy else _left(behind, protocol, later),
         by_class=not reads_sets and protocol["outputs"]["columns"] != privacy["published"],
         example=_example(protocol) if reads_sets else None,
+        ratios=() if reads_sets else tuple(_ratios(protocol)),
         csv=has_csv(package),
         paths=[resource["path"] for resource in package["resources"]],
     )
@@ -154,6 +158,30 @@ def _example(protocol: Mapping[str, Any]) -> dict[str, Any]:
     )
     about = round(probability * _EXAMPLE)
     return {"true": symbols[x], "about": about, "published": protocol["outputs"]["symbols"][y]}
+
+
+def _ratios(protocol: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Columns of published values, with the least and the largest r of the share of one value by random changes alone.
+
+    Of a column with one value, which has none, both are 0.
+    """
+    prior, (read, published) = protocol["prior"], (protocol["inputs"], protocol["outputs"])
+    places = [prior["columns"].index(column) for column in read["columns"]]
+    shares = {tuple(x[j] for j in places): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
+    total, pairs = sum(shares.values()), list(likely_pairs(protocol))
+    for j, column in enumerate(published["columns"]):
+        # W(value | x) at (x, value).
+        becomes: dict[tuple[int, str], float] = {}
+        for x, y, probability in pairs:
+            cell = x, published["symbols"][y][j]
+            becomes[cell] = becomes.get(cell, 0.0) + probability
+        changes, common = defaultdict[str, float](float), defaultdict[str, float](float)
+        for (x, value), probability in becomes.items():
+            share = shares.get(tuple(read["symbols"][x]), 0) / total
+            changes[value] += share * probability * (1 - probability)
+            common[value] += share * probability
+        found = [changes[value] / (p * (1 - p)) for value, p in common.items() if _ALMOST < p < 1 - _ALMOST] or [0.0]
+        yield column, *(f"{round(r + _ALMOST, 2):.2f}" for r in (min(found), max(found)))
 
 
 def _left(behind: Mapping[str, Any], protocol: Mapping[str, Any], later: bool) -> dict[str, float]:
