@@ -29,6 +29,7 @@ from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 from tests.crowds import EIGHT_SPEC, eight_columns
 from tests.projects import make_project
+from tests.sabotage.patching import Patch, patched
 
 
 def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) -> None:
@@ -106,6 +107,10 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     share = f"{100 * report.grouping_kept * report.figures.share:.3g}"
     headline = page[page.index("Information kept") :].split("</dd>")[0]
     assert share in headline
+    # Validation counts it again.
+    patch = Patch("funnel.report.public.public_figures", "laws.share(content.grouping_kept)", "0.999")
+    with patched(patch), pytest.raises(ReleaseRefused, match="grouping_kept"):
+        run_release(spec, again=True, rotate=False)
     assert f"{left / asked * found['share']:.1%} of the information kept (" in _sentence(found)
 
 
