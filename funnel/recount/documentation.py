@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,7 @@ _R_WITH_NOISE = {
     "few": " where r is not above 1",
     "alone": "the changes alone make it",
 }
-_NUMBER_LINES = {
-    "data/numbers.parquet": (
-        "| data/numbers.parquet | the records with a number for each, drawn within its interval; it is not the true "
-        "one |\n"
-    ),
-    "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
-}
+_NUMBERS = ("data/numbers.parquet", "data/numbers.csv")
 _PAGES = ("README.md", "report.html", "annex.html")
 
 # Licences that the Citation File Format can name, of those that data are published under.
@@ -153,7 +147,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         ),
         work=work,
         csv=_TEXTS["csv_line"] if "data/records.csv" in paths else "",
-        numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
+        numbers="".join(_TEXTS[path] for path in _NUMBERS if path in paths),
         files=files,
     )
 
@@ -196,7 +190,7 @@ def _counted(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]
         up_to = _TEXTS["up_to"].format(records=_left(behind, cells)) if noisy else ""
     by_class = package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
     paths = [resource["path"] for resource in package["resources"]]
-    numbers = [f"`{path}`" for path in paths if path.startswith("data/numbers.")]
+    numbers = [f"`{path}`" for path in _NUMBERS if path in paths]
     files = _TEXTS["counted_files"].format(
         csv=_TEXTS["counted_csv"] if "data/records.csv" in paths else "",
         numbers=_TEXTS["counted_numbers"].format(paths=" and ".join(numbers)) if numbers else "",
@@ -211,40 +205,26 @@ def _counted(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]
         up_to=up_to,
         changing=changing,
         instead=_TEXTS["donors"].format(secret=secret) if by_class else _TEXTS["instead"],
-        ratios="\n".join(map(_row, zip(*_ratios(protocol, cells), strict=True))),
+        ratios="\n".join(f"| {' | '.join(row)} |" for row in zip(*_ratios(protocol, cells), strict=True)),
         **(_R_WITH_NOISE if noisy else _R_ALONE),
     ), files
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _ratios(protocol: Json, cells: dict[int, dict[int, Fraction]]) -> Iterator[tuple[str, str, str]]:
     """Of the table of r the first column, and that of every column of published values."""
     yield "column", "---", "r"
-    known = [dict(zip(protocol["prior"]["columns"], x, strict=True)) for x in protocol["prior"]["symbols"]]
-    shares = dict(zip(map(_sorted_values, known), protocol["prior"]["probabilities"], strict=True))
-    n = math.fsum(shares.values())
-    read = [
-        shares.get(_sorted_values(dict(zip(protocol["inputs"]["columns"], x, strict=True))), 0) / n
-        for x in protocol["inputs"]["symbols"]
-    ]
+    n = math.fsum(protocol["prior"]["probabilities"])
     for place, column in enumerate(protocol["outputs"]["columns"]):
         values = [symbol[place] for symbol in protocol["outputs"]["symbols"]]
-        ratios = []
+        found = []
         for value in sorted(set(values)):
             inside = [float(sum(p for y, p in cells[x].items() if values[y] == value)) for x in cells]
-            mean = math.fsum(share * p for share, p in zip(read, inside, strict=True))
+            weighed = list(zip(protocol["prior"]["probabilities"], inside, strict=True))
+            mean = math.fsum(share * p for share, p in weighed) / n
             if 1e-9 < mean < 1 - 1e-9:
-                of_draws = math.fsum(share * p * (1 - p) for share, p in zip(read, inside, strict=True))
-                ratios.append(of_draws / mean / (1 - mean))
-        ends = [f"{round(r + 1e-9, 2):.2f}" for r in (min(ratios, default=0), max(ratios, default=0))]
+                found.append(math.fsum(share * p * (1 - p) for share, p in weighed) / n / mean / (1 - mean))
+        ends = [f"{round(r + 1e-9, 2):.2f}" for r in (min(found, default=0), max(found, default=0))]
         yield _shown_text(column), "---", " to ".join(dict.fromkeys(ends))
-
-
-def _sorted_values(symbol: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(symbol.items()))
 
 
 def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:

@@ -17,7 +17,6 @@ from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
 from funnel.recount.files import at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
-from funnel.recount.ratios import plain_entropy
 from funnel.recount.rows import Cells, CsvReader, FileReader, connect
 from funnel.spec import ReleaseSpec
 
@@ -69,14 +68,6 @@ class Recount:
         """Combinations of secret and published values, of those that can go together."""
         published = self.published_columns[: len(self.secret_columns)] == self.secret_columns
         return len(self.inputs) if published else len(self.secret) * len(self.inputs)
-
-    @property
-    def entropy(self) -> float:
-        """H of the inputs, in nats."""
-        sizes: Counter[tuple[str, ...]] = Counter()
-        for (_, x), number in self.counts.items():
-            sizes[x] += number
-        return plain_entropy(sizes.values())
 
     def with_secret(self) -> Recount:
         """The same records where the secret is published too: their inputs begin with it."""

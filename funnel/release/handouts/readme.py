@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from funnel.certificate import Certificate
 from funnel.release.handouts.channel_tables import likely_pairs
@@ -165,23 +166,18 @@ def _ratios(protocol: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
     Of a column with one value, which has none, both are 0.
     """
-    prior, (read, published) = protocol["prior"], (protocol["inputs"], protocol["outputs"])
-    places = [prior["columns"].index(column) for column in read["columns"]]
-    shares = {tuple(x[j] for j in places): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-    total, pairs = sum(shares.values()), list(likely_pairs(protocol))
+    published, pairs = protocol["outputs"], list(likely_pairs(protocol))
+    shares = np.array(protocol["prior"]["probabilities"])
     for j, column in enumerate(published["columns"]):
-        # W(value | x) at (x, value).
-        becomes: dict[tuple[int, str], float] = {}
+        place = {value: k for k, value in enumerate(dict.fromkeys(symbol[j] for symbol in published["symbols"]))}
+        of_output = [place[symbol[j]] for symbol in published["symbols"]]
+        becomes = np.zeros((len(shares), len(place)))
         for x, y, probability in pairs:
-            cell = x, published["symbols"][y][j]
-            becomes[cell] = becomes.get(cell, 0.0) + probability
-        changes, common = defaultdict[str, float](float), defaultdict[str, float](float)
-        for (x, value), probability in becomes.items():
-            share = shares.get(tuple(read["symbols"][x]), 0) / total
-            changes[value] += share * probability * (1 - probability)
-            common[value] += share * probability
-        found = [changes[value] / (p * (1 - p)) for value, p in common.items() if _ALMOST < p < 1 - _ALMOST] or [0.0]
-        yield column, *(f"{round(r + _ALMOST, 2):.2f}" for r in (min(found), max(found)))
+            becomes[x, of_output[y]] += probability
+        common, changes = (shares @ part / shares.sum() for part in (becomes, becomes * (1 - becomes)))
+        there = (common > _ALMOST) & (common < 1 - _ALMOST)
+        found = changes[there] / (common * (1 - common))[there] if there.any() else np.zeros(1)
+        yield column, *(f"{round(float(r) + _ALMOST, 2):.2f}" for r in (found.min(), found.max()))
 
 
 def _left(behind: Mapping[str, Any], protocol: Mapping[str, Any], later: bool) -> dict[str, float]:
