@@ -166,27 +166,29 @@ def census(path: Path) -> pd.DataFrame:
     )
 
 
-def _number(inputs: Alphabet, column: str) -> FloatArray:
+def value_numbers(inputs: Alphabet, column: str) -> FloatArray:
+    """The number that each input has in a column (a,)."""
     return np.array([float(symbol[inputs.columns.index(column)]) for symbol in inputs.symbols])
 
 
-def _is(inputs: Alphabet, column: str, *values: str) -> FloatArray:
+def of_value(inputs: Alphabet, column: str, *values: str) -> FloatArray:
+    """Which inputs have one of these values in a column, zeros and ones (a,)."""
     return np.array([symbol[inputs.columns.index(column)] in values for symbol in inputs.symbols], dtype=float)
 
 
-def _design(inputs: Alphabet) -> FloatArray:
+def regression_design(inputs: Alphabet) -> FloatArray:
     """A constant, education as a number, sex, and two classes of age where it is there."""
     years = np.array([EDUCATION[symbol[inputs.columns.index("education")]] for symbol in inputs.symbols], dtype=float)
     ages = ["38", "55"] if "age" in inputs.columns else []
     return np.array(
-        [np.ones(len(inputs)), years, _is(inputs, "sex", "Female"), *(_is(inputs, "age", a) for a in ages)]
+        [np.ones(len(inputs)), years, of_value(inputs, "sex", "Female"), *(of_value(inputs, "age", a) for a in ages)]
     ).T
 
 
 def _usual(joint: Joint) -> dict[str, Statistic]:
     """Statistics of education, sex, age and hours (of Census-Income: weeks)."""
     inputs = joint.inputs
-    hours, design = _number(inputs, "hours"), _design(inputs)
+    hours, design = value_numbers(inputs, "hours"), regression_design(inputs)
     much = (hours == hours.max()).astype(float)
     return {
         "shares of one column": shares(np.concatenate([members(inputs, (column,)) for column in inputs.columns])),
@@ -202,7 +204,7 @@ def _usual(joint: Joint) -> dict[str, Statistic]:
 def _of_income(joint: Joint) -> dict[str, Statistic]:
     """Statistics of a published secret, education and sex."""
     inputs = joint.inputs
-    high, design = _is(inputs, "income", ">50K"), _design(inputs)
+    high, design = of_value(inputs, "income", ">50K"), regression_design(inputs)
     return {
         "shares of one column": shares(np.concatenate([members(inputs, (column,)) for column in inputs.columns])),
         "shares of two columns": shares(members(inputs, ("income", "education"))),
@@ -241,11 +243,13 @@ def cases(path: Path | None) -> dict[str, Callable[[], Case | WholeRecords]]:
 
     def ages() -> Case:
         joint = Joint.from_table(adult(), ["income"], ["years", "sex"])
-        return Case(joint, LIP(0.5), {"quartiles": quantiles(_number(joint.inputs, "years") / 3, (0.25, 0.5, 0.75))})
+        return Case(
+            joint, LIP(0.5), {"quartiles": quantiles(value_numbers(joint.inputs, "years") / 3, (0.25, 0.5, 0.75))}
+        )
 
-    def independent() -> Case:
+    def independent(people: pd.DataFrame) -> Case:
         tests = (("sex", "age"), ("sex", "hours"), ("sex", "education"))
-        return Case(_independent(four(adult()), "sex"), LIP(0.5), {}, tests)
+        return Case(_independent(four(people), "sex"), LIP(0.5), {}, tests)
 
     def of_census(path: Path) -> Case:
         joint = four(census(path))
@@ -256,10 +260,11 @@ def cases(path: Path | None) -> dict[str, Callable[[], Case | WholeRecords]]:
         "Adult, lip:1, fitted to noisy counts": noisy,
         "Adult with income, attribute:1": with_income,
         "Adult, ages by three years, lip:0.5": ages,
-        "Adult, sex independent, lip:0.5": independent,
+        "Adult, sex independent, lip:0.5": lambda: independent(adult()),
     }
     if path is not None:
         found["Census-Income, lip:1"] = lambda: of_census(path)
+        found["Census-Income, sex independent, lip:0.5"] = lambda: independent(census(path))
     return found | whole_record_cases(path)
 
 

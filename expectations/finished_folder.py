@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -28,6 +29,7 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import recount_histories
 from funnel.recount.noise import NoiseMaterial
 from funnel.recount.plain_distributions import Distributions
+from funnel.recount.ratios import plain_entropy
 from funnel.recount.register_files import Entry
 from funnel.recount.register_people import FirstRows, first_row_counts
 from funnel.recount.released import ReleasedProtocol
@@ -163,6 +165,25 @@ class FinishedFolder:
         if public is None:
             return recount(self.settled)
         return recount(self.settled, public.labels).over(public.secret, public.inputs)
+
+    @cached_property
+    def grouping_kept(self) -> float | None:
+        """Of the information in what is published, as the spec asks for it, what grouping for a threshold left.
+
+        None where that does not follow from the text of the spec: bins that were found may have been grouped further.
+        """
+        if self.settled.recode == self.spec.recode or self.classes is not None:
+            return 1.0
+        if self.spec.automatic:
+            return None
+        left, asked = (self._entropy(counted) for counted in (self.recount, recount(self.spec, wide=True)))
+        return left / asked
+
+    def _entropy(self, counted: Recount) -> float:
+        records: Counter[tuple[str, ...]] = Counter()
+        for (_, x), number in self.over_published(counted).counts.items():
+            records[x] += number
+        return plain_entropy(records.values())
 
     @cached_property
     def whole_counts(self) -> Recount:

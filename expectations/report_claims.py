@@ -41,6 +41,7 @@ def report_claims(finished: Finished) -> list[Claim]:
     return [
         *([] if drawn is None else [same("earlier draws", numbers["earlier_releases"], drawn)]),
         same("unit", numbers["unit"], said.unit),
+        *_grouping(numbers, finished),
         same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret)),
         all_of(
             "figures",
@@ -59,6 +60,14 @@ def report_claims(finished: Finished) -> list[Claim]:
         all_of("comparison", _chosen(numbers, finished.alone or laws)),
         claim("checks", told == checks, "are not those that the release is judged by"),
     ]
+
+
+def _grouping(numbers: Mapping[str, Any], finished: Finished) -> Iterator[Claim]:
+    """What grouping for a threshold left; nothing is told where it left everything."""
+    stated = numbers["grouping_kept"]
+    if (left := finished.grouping_kept) is not None:
+        step = share_step(finished.laws.recount.rows)
+        yield near("grouping_kept", 1.0 if stated is None else stated, left, step)
 
 
 def _history(figures: Mapping[str, Any], finished: Finished, promise: Promise) -> Iterator[Claim]:

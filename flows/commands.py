@@ -119,10 +119,10 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))
-    if (certificate := result.get("certificate")) is not None:
-        click.echo(f"Optimum: {certificate}.")
     for line in unchanged_lines(result.get("unchanged")):
         click.echo(printable(line))
+    if (certificate := result.get("certificate")) is not None:
+        click.echo(f"Optimum: {certificate}.")
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if (frequencies := result.get("frequencies")) is not None:
@@ -177,7 +177,9 @@ def _sentence(result: dict[str, Any]) -> str:
 
 
 def _kept(result: dict[str, Any]) -> str:
-    """The share of the information that is kept, of the columns as the spec asks for them."""
+    """What stays as it is, or the share of the information that is kept of the columns as the spec asks for them."""
+    if result.get("unchanged") is not None:
+        return f"{result['unchanged']['share']:.1%} of them unchanged"
     left = result.get("grouping_kept")
     if left is None:
         return f"{result['share']:.1%} of the information kept"

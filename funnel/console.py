@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,7 +67,8 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"Errors:    the share of one {what} that is counted has {points if told['error'] else 'no error'}"
     for one in told["secrets"]:
         stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
-        most = "" if one["at_most"] is None else f", at most {one['at_most']:.1%}"
+        # A largest share is rounded up.
+        most = "" if one["at_most"] is None else f", at most {math.ceil(1000 * one['at_most'] - 1e-9) / 1000:.1%}"
         yield f"  {one['label']} ({one['prior']:.1%}): {one['share']:.1%} of the records{stays}{most}"
     rare = told["rare_unchanged"]
     counted = told if whole is None else whole

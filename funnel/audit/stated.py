@@ -139,7 +139,7 @@ UNTOLD = {
     "what the publisher writes in words, such as the title and what the source is": (
         "title description licence.* contact.* source.title source.references.*"
     ),
-    "how the source was recoded": "recodings.# source.dropped",
+    "how the source was recoded": "recodings.# source.dropped grouping_kept",
     "how good the search for the protocol was": "compared.#.finished compared.#.certificate.*",
     "what judged the release": "judged.#.*",
     "who approved it": "approval.*",

@@ -31,19 +31,14 @@ _BEST_OF = {
     "variance": "the variance of the numbers that published values stand for",
     "estimation": "what the unchanged records would tell estimates",
 }
-_R_ALONE = {"most": ", at most 1.41", "in_r": "", "few": ""}
+_R_ALONE = {"most": ", at most 1.41", "in_r": "", "few": "", "alone": "it is"}
 _R_WITH_NOISE = {
     "most": "",
     "in_r": "; what is left of the noise is in it, so that it can be above 1 for values of few records",
     "few": " where r is not above 1",
+    "alone": "the changes alone make it",
 }
-_NUMBER_LINES = {
-    "data/numbers.parquet": (
-        "| data/numbers.parquet | the records with a number for each, drawn within its interval; it is not the true "
-        "one |\n"
-    ),
-    "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
-}
+_NUMBERS = ("data/numbers.parquet", "data/numbers.csv")
 _PAGES = ("README.md", "report.html", "annex.html")
 
 # Licences that the Citation File Format can name, of those that data are published under.
@@ -122,14 +117,15 @@ def _quoted_names(values: Any) -> str:
 
 
 def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
-    work, files = _work(package, protocol, cells)
+    is_counted = protocol["mechanism"] == "invariant"
+    work, files = (_counted if is_counted else _work)(package, protocol, cells)
     drawn = any(len(row) > 1 for row in cells.values())
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else _shown_text(said) for said in contact_of(package))
     who = f"{name} ({email})" if name and email else name or email
     link = re.sub("[<>]", lambda found: f"%{ord(found[0]):X}", licence.get("path", ""))
     paths = [resource["path"] for resource in package["resources"]]
-    return _TEXTS["readme"].format(
+    return _TEXTS["counted" if is_counted else "readme"].format(
         title=_shown_text(package["title"]),
         description=_shown_text(package["description"]) + "\n\n" if package.get("description") else "",
         version=package["version"],
@@ -151,7 +147,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         ),
         work=work,
         csv=_TEXTS["csv_line"] if "data/records.csv" in paths else "",
-        numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
+        numbers="".join(_TEXTS[path] for path in _NUMBERS if path in paths),
         files=files,
     )
 
@@ -179,33 +175,61 @@ def _decimals_above(value: Fraction, digits: int) -> str:
     return f"{math.ceil(value * 10**digits) / 10**digits:.{digits}f}"
 
 
-def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:
-    """What is special to a release: chapters on its use, and lines about files."""
+def _counted(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:
+    """How to count values as they are, and which files there are."""
     behind = package["funnel:privacy"]["frequencies"]
-    noisy = _TEXTS["noisy_line"] if behind["protection"] == "noise" else ""
-    if protocol["mechanism"] == "invariant":
-        later = (package["funnel:privacy"]["versions"] or 1) > 1
-        if noisy and later:
-            # A quarter of what learning values leaves is for changes, a quarter for means, and half for counts.
-            left = behind["epsilon"] * (3 / 4 if behind["delta"] else 1)
-            up_to = _TEXTS["up_to_later"].format(
-                mean=_two_digits(math.sqrt(32) / left), count=_two_digits(_spread(left / 2))
-            )
-        else:
-            up_to = _TEXTS["up_to"].format(records=_left(behind, cells)) if noisy else ""
-        by_class = (
-            package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
+    noisy = behind["protection"] == "noise"
+    later = (package["funnel:privacy"]["versions"] or 1) > 1
+    if noisy and later:
+        # A quarter of what learning values leaves is for changes, a quarter for means, and half for counts.
+        left = behind["epsilon"] * (3 / 4 if behind["delta"] else 1)
+        up_to = _TEXTS["up_to_later"].format(
+            mean=_two_digits(math.sqrt(32) / left), count=_two_digits(_spread(left / 2))
         )
-        tables = _TEXTS["channel_line"] if _is_in_csv(package) else ""
-        files = _TEXTS["files"].format(noisy=noisy, tables=tables, classes=_TEXTS["classes_line"] if by_class else "")
-        secret = _TEXTS["or_secret"] if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
-        donors = _TEXTS["donors"].format(secret=secret) if by_class else _TEXTS["instead"]
-        changing = (_TEXTS["changing"] if noisy else _TEXTS["changing_exactly"]) if later else ""
-        if package["funnel:privacy"].get("rowsOf"):
-            changing = _TEXTS["rows"]
-        ratio = _R_WITH_NOISE if noisy else _R_ALONE
-        work = _TEXTS["as_usual"].format(up_to=up_to, changing=changing, instead=donors, **ratio)
-        return work, files
+    else:
+        up_to = _TEXTS["up_to"].format(records=_left(behind, cells)) if noisy else ""
+    by_class = package["funnel:privacy"]["published"][-1:] == protocol["outputs"]["columns"][-1:] == ["record_class"]
+    paths = [resource["path"] for resource in package["resources"]]
+    numbers = [f"`{path}`" for path in _NUMBERS if path in paths]
+    files = _TEXTS["counted_files"].format(
+        csv=_TEXTS["counted_csv"] if "data/records.csv" in paths else "",
+        numbers=_TEXTS["counted_numbers"].format(paths=" and ".join(numbers)) if numbers else "",
+        classes=_TEXTS["counted_classes"] if by_class else "",
+        noisy=_TEXTS["counted_noise"] if noisy else "",
+    )
+    secret = _TEXTS["or_secret"] if protocol["outputs"]["columns"][0] in package["funnel:privacy"]["secret"] else ""
+    changing = (_TEXTS["changing"] if noisy else _TEXTS["changing_exactly"]) if later else ""
+    if package["funnel:privacy"].get("rowsOf"):
+        changing = _TEXTS["rows"]
+    return _TEXTS["as_usual"].format(
+        up_to=up_to,
+        changing=changing,
+        instead=_TEXTS["donors"].format(secret=secret) if by_class else _TEXTS["instead"],
+        ratios="\n".join(f"| {' | '.join(row)} |" for row in zip(*_ratios(protocol, cells), strict=True)),
+        **(_R_WITH_NOISE if noisy else _R_ALONE),
+    ), files
+
+
+def _ratios(protocol: Json, cells: dict[int, dict[int, Fraction]]) -> Iterator[tuple[str, str, str]]:
+    """Of the table of r the first column, and that of every column of published values."""
+    yield "column", "---", "r"
+    n = math.fsum(protocol["prior"]["probabilities"])
+    for place, column in enumerate(protocol["outputs"]["columns"]):
+        values = [symbol[place] for symbol in protocol["outputs"]["symbols"]]
+        found = []
+        for value in sorted(set(values)):
+            inside = [float(sum(p for y, p in cells[x].items() if values[y] == value)) for x in cells]
+            weighed = list(zip(protocol["prior"]["probabilities"], inside, strict=True))
+            mean = math.fsum(share * p for share, p in weighed) / n
+            if 1e-9 < mean < 1 - 1e-9:
+                found.append(math.fsum(share * p * (1 - p) for share, p in weighed) / n / mean / (1 - mean))
+        ends = [f"{round(r + 1e-9, 2):.2f}" for r in (min(found, default=0), max(found, default=0))]
+        yield _shown_text(column), "---", " to ".join(dict.fromkeys(ends))
+
+
+def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> tuple[str, str]:
+    """How to estimate from values that stand for sets, and lines about files."""
+    noisy = _TEXTS["noisy_line"] if package["funnel:privacy"]["frequencies"]["protection"] == "noise" else ""
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     csv = _is_in_csv(package)
@@ -216,9 +240,7 @@ def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) 
         about=round(float(probability) * 10_000),
         steps=_TEXTS["steps"],
     )
-    files = _TEXTS["files"].format(
-        noisy=noisy, tables=_TEXTS["channel_line"] + _TEXTS["estimator_line"] if csv else "", classes=""
-    )
+    files = _TEXTS["files"].format(noisy=noisy, tables=_TEXTS["channel_line"] + _TEXTS["estimator_line"] if csv else "")
     return _TEXTS["of_sets"].format(
         reading=_TEXTS["reading"], estimating=estimating + (_TEXTS["in_one_step"] if csv else "")
     ), files

@@ -6,7 +6,7 @@ Single releases and histories ask the same: a single release is a history of one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -206,9 +206,14 @@ def plain_information(channel: Channel) -> PlainInformation:
         joint = channel.masses_by_input(y)
         whole = sum(mass for _, mass in joint)
         terms += [mass / total * _log_of_quotient(mass * channel.n, whole * records[u]) for u, mass in joint]
-    utility = max(0.0, math.fsum(terms))
-    entropy = math.fsum(size / channel.n * math.log(channel.n / size) for size in records if size)
+    utility, entropy = max(0.0, math.fsum(terms)), plain_entropy(records)
     return PlainInformation(utility, entropy, utility / entropy if entropy else 1.0)
+
+
+def plain_entropy(records: Collection[int]) -> float:
+    """H of how many records have each value, in nats."""
+    n = sum(records)
+    return math.fsum(size / n * math.log(n / size) for size in records if size)
 
 
 def _log_of_quotient(above: int, below: int) -> float:

@@ -262,7 +262,8 @@ class PublicReport(Document):
     survey weights, ``unchanged`` where outputs stand for sets of values. ``alone`` published records are like no
     other one; None where whole records are published. ``absent`` published records have a combination of values that no
     record has by the public counts; None where whole records are published, whose combinations are not counted in
-    public, and where outputs stand for sets of values.
+    public, and where outputs stand for sets of values. ``grouping_kept`` is the share of the information in the
+    published columns, as the spec asks for them, that grouping for a threshold left; the share that is kept is of that.
     """
 
     described: ClassVar[str] = "the figures of the report"
@@ -309,6 +310,7 @@ class PublicReport(Document):
     unchanged: Unchanged | None = None
     alone: Count | None = None
     absent: Count | None = None
+    grouping_kept: Probability | None = None
 
     @property
     def at_once(self) -> int:

@@ -176,6 +176,8 @@ class Described:
         Who approved it; None where nobody was asked.
     released : tuple of str
         The columns of whole records, where the protocol is about classes of these; empty elsewhere.
+    grouping_kept : float or None
+        Of the information in the published columns as the spec asks for them, what grouping for a threshold left.
     """
 
     name: str
@@ -205,6 +207,7 @@ class Described:
     change: Change | None = None
     approval: Approval | None = None
     released: tuple[str, ...] = ()
+    grouping_kept: float | None = None
 
 
 def protected_frequencies(described: Described) -> ProtectedFrequencies:

@@ -144,6 +144,7 @@ def report_content(
         change=change_of(context),
         approval=None if context.approval is None else Approved(by=context.approval.by, at=context.approval.at),
         released=spec.released if spec.is_by_class else (),
+        grouping_kept=None if (left := snapshot.read_codings().grouping_kept) == 1 else left,
         # Exact counts, which noise would not protect.
         composition=kind.exact(composition),
         whole=whole,
@@ -189,11 +190,6 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
                 f"{column}: {count_of_records(coding.n_missing)} missing values became the category "
                 f"{coding.missing_label!r}."
             )
-    if codings.grouping_kept < 1:
-        said.append(
-            f"Grouping left {codings.grouping_kept:.1%} of the information in the published columns; what this report "
-            "says is kept is of that."
-        )
     said += _impossible(spec)
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())

@@ -94,7 +94,10 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
         return codings
     grouped = replace(codings, recode={**bins, **{column: _written(one) for column, one in recode.items()}})
     made = learn_codings(grouped.settled(spec), source, progress)
-    kept = 1.0 if wide or found is None else found.joint.entropy / joint.entropy
+    kept = 1.0
+    if not wide and found is not None:
+        left, asked = (one.over_published(spec.publish).entropy for one in (found.joint, joint))
+        kept = left / asked
     return replace(made, recode=grouped.recode, by_class=codings.by_class, grouping_kept=kept)
 
 

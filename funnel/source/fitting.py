@@ -9,10 +9,11 @@ from functools import partial
 
 from funnel.errors import DataError
 from funnel.progress import LOSS
+from funnel.protocol import INVARIANT
 from funnel.readers.cells import number_in
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
-from funnel.wording import did_you_mean, listed, nearest, same_name, toml_key
+from funnel.wording import did_you_mean, listed, nearest, same_name, toml_key, toml_text
 
 # Values that a warning names.
 _NAMED = 5
@@ -176,10 +177,30 @@ def misfits(spec: ReleaseSpec, codings: Codings) -> Iterator[str]:
             f"{LOSS}grouping so that no combination has fewer than {spec.frequencies.threshold:,} records left "
             f"{codings.grouping_kept:.1%} of the information in the published columns, and what is kept is told of that"
         )
+    if open_columns := _open_columns(spec, codings):
+        complete = ", ".join(map(toml_text, (*spec.complete, *open_columns)))
+        yield (
+            f"under noise {listed(map(repr, open_columns))} {'has' if len(open_columns) == 1 else 'have'} a category "
+            "for missing or other values, whether or not a record has one, and versions about the same people can lose "
+            "most of what they could leave unchanged by it; list all their values in [categories] and write complete = "
+            f"[{complete}] before the first section"
+        )
     for column in spec.disclosure.blank:
         if column in codings and len(codings[column].labels) == 1:
             label = codings[column].labels[0]
             yield f"{LOSS}column {column!r} is published as {label!r} in every record: it tells nothing"
+
+
+def _open_columns(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
+    """Columns of the same people, kept as they are under noise, with a category for values that nobody declared."""
+    if spec.register is None or not spec.frequencies.kind.is_noisy or spec.mechanism.name != INVARIANT:
+        return ()
+    return tuple(
+        column
+        for column in spec.inputs
+        if {spec.source.missing_label, spec.other_label(column)}
+        & {*codings[column].labels} - {*spec.categories.get(column, ())}
+    )
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from benchmarks import (
     invariant_coverage,
     regression_coverage,
     rows,
+    usual_peers,
 )
 
 
@@ -29,6 +30,7 @@ from benchmarks import (
         ("estimation-peers", estimation_peers),
         ("invariant-coverage", invariant_coverage),
         ("regression-coverage", regression_coverage),
+        ("usual-peers", usual_peers),
     ],
 )
 def test_a_page_is_that_of_the_rows(name: str, benchmark: ModuleType, tmp_path: Path) -> None:
@@ -64,3 +66,10 @@ def test_intervals_of_regressions_hold_as_often_as_the_page_of_analyses_says() -
         assert row["releases"] >= 500
         assert 0.93 <= row["held"][1] <= row["held"][0] <= 0.97
         assert row["naive_held"][1] < 0.9
+
+
+def test_usual_statistics_are_those_of_statsmodels() -> None:
+    """In 300 releases each, to far less than an interval is long: what is measured of one is so of the other."""
+    for row in rows.saved("usual-peers"):
+        assert row["releases"] >= 300
+        assert row["largest difference"] < 1e-9

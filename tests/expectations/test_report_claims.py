@@ -132,3 +132,12 @@ def test_what_versions_keep_is_what_each_of_them_tells() -> None:
         assert "kept by this version" in failures(report_claims._kept({**this, "kept": wrong}, before))
     assert failures(report_claims._kept(report_of("1.0.0", 0.9, None, []), ())) == {}
     assert failures(report_claims._kept(report_of("1.0.0", 0.9, None, rows), ())).keys() == {"kept by versions"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "left", "holds"),
+    [(0.473, 0.4731, True), (1.0, 0.4731, False), (None, 0.4731, False), (None, 1.0, True), (0.473, None, True)],
+)
+def test_what_grouping_left_is_counted_again(stated: float | None, left: float | None, holds: bool) -> None:
+    finished: Any = SimpleNamespace(grouping_kept=left, laws=LAWS)
+    assert (failures(report_claims._grouping({"grouping_kept": stated}, finished)) == {}) is holds

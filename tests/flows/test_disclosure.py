@@ -20,6 +20,8 @@ from funnel.progress import quiet
 from funnel.readers.formats import open_source
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
+from funnel.release.public import share_step
+from funnel.release.public_report import PublicReport
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source.coding import Codings
 from funnel.source.counting import count_joint, is_wide, recoded
@@ -27,6 +29,7 @@ from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 from tests.crowds import EIGHT_SPEC, eight_columns
 from tests.projects import make_project
+from tests.sabotage.patching import Patch, patched
 
 
 def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) -> None:
@@ -99,7 +102,15 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     left = JointDocument.read(release.joint).joint.entropy
     assert found["grouping_kept"] == pytest.approx(left / asked)
     assert f"left {left / asked:.1%} of the information in the published columns" in told[0]
-    assert any(f"Grouping left {left / asked:.1%} of the information" in one for one in said)
+    report = PublicReport.read(release.numbers)
+    assert report.grouping_kept == pytest.approx(left / asked, abs=share_step(1000))
+    share = f"{100 * report.grouping_kept * report.figures.share:.3g}"
+    headline = page[page.index("Information kept") :].split("</dd>")[0]
+    assert share in headline
+    # Validation counts it again.
+    patch = Patch("funnel.report.public.public_figures", "laws.share(content.grouping_kept)", "0.999")
+    with patched(patch), pytest.raises(ReleaseRefused, match="grouping_kept"):
+        run_release(spec, again=True, rotate=False)
     assert f"{left / asked * found['share']:.1%} of the information kept (" in _sentence(found)
 
 

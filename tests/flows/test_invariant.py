@@ -106,7 +106,24 @@ def test_the_readme_gives_no_recipe(folder: ReleaseFolder) -> None:
     assert "at most 1.41" not in text
     assert "estimator.csv" not in text
     assert not folder.estimator.exists()
-    assert len(text.split("## Files")[0].splitlines()) <= 24
+    assert len(text.splitlines()) <= 20
+
+
+def test_the_readme_has_r_of_each_column(folder: ReleaseFolder) -> None:
+    """As `funnel.estimate` has it without what is left of the noise."""
+    document = ProtocolDocument.read(folder.protocol)
+    protocol, shares = document.protocol, np.array(document.prior.probabilities)
+    rows = [line.strip("| ").split(" | ") for line in folder.readme.read_text().splitlines() if line[:1] == "|"]
+    head, _, told = rows
+    assert (head, told[0]) == (["column", *protocol.outputs.columns], "r")
+    assert (document.prior.columns, document.prior.symbols) == (protocol.inputs.columns, protocol.inputs.symbols)
+    expected = PlainCounts.of(protocol, np.rint(1e6 * shares).astype(np.int64))
+    for column, text in zip(head[1:], told[1:], strict=True):
+        found = plain_shares(expected, [column]).r
+        ends = [float(end) for end in text.split(" to ")]
+        # Where nobody is, and where everybody is, there is no r.
+        assert (ends[0], ends[-1]) == pytest.approx((found[found > 0].min(), found.max()), abs=0.006)
+        assert (len(ends) == 1) == (text.count("to") == 0)
 
 
 def test_errors_of_counted_records_have_the_noise_of_the_public_counts(folder: ReleaseFolder) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from funnel.certificate import Certificate
 from funnel.release.handouts.channel_tables import likely_pairs
@@ -35,6 +37,8 @@ _KEPT_OF = {
 # Of epsilon, where a part went into learning which values there are: what counts are left with.
 _AFTER_LEARNING = 0.75
 _DIGITS = 2
+# So much rounding moves shares and r.
+_ALMOST = 1e-9
 # The parts of epsilon that counts and means of a later version have.
 _COUNTS_PART, _MEANS_PART = 1 / 2, 1 / 4
 
@@ -67,6 +71,7 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
         left=None if reads_sets or not kind.is_noisy else _left(behind, protocol, later),
         by_class=not reads_sets and protocol["outputs"]["columns"] != privacy["published"],
         example=_example(protocol) if reads_sets else None,
+        ratios=() if reads_sets else tuple(_ratios(protocol)),
         csv=has_csv(package),
         paths=[resource["path"] for resource in package["resources"]],
     )
@@ -154,6 +159,25 @@ def _example(protocol: Mapping[str, Any]) -> dict[str, Any]:
     )
     about = round(probability * _EXAMPLE)
     return {"true": symbols[x], "about": about, "published": protocol["outputs"]["symbols"][y]}
+
+
+def _ratios(protocol: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Columns of published values, with the least and the largest r of the share of one value by random changes alone.
+
+    Of a column with one value, which has none, both are 0.
+    """
+    published, pairs = protocol["outputs"], list(likely_pairs(protocol))
+    shares = np.array(protocol["prior"]["probabilities"])
+    for j, column in enumerate(published["columns"]):
+        place = {value: k for k, value in enumerate(dict.fromkeys(symbol[j] for symbol in published["symbols"]))}
+        of_output = [place[symbol[j]] for symbol in published["symbols"]]
+        becomes = np.zeros((len(shares), len(place)))
+        for x, y, probability in pairs:
+            becomes[x, of_output[y]] += probability
+        common, changes = (shares @ part / shares.sum() for part in (becomes, becomes * (1 - becomes)))
+        there = (common > _ALMOST) & (common < 1 - _ALMOST)
+        found = changes[there] / (common * (1 - common))[there] if there.any() else np.zeros(1)
+        yield column, *(f"{round(float(r) + _ALMOST, 2):.2f}" for r in (found.min(), found.max()))
 
 
 def _left(behind: Mapping[str, Any], protocol: Mapping[str, Any], later: bool) -> dict[str, float]:

@@ -75,6 +75,7 @@ def _document(content: PublicContent) -> PublicReport:
         else estimated(content.accuracy.tables, partial(rounded_up, digits=DIGITS)),
         kept=_kept(content),
         frequencies=protected_frequencies(content),
+        grouping_kept=None if content.grouping_kept is None else laws.share(content.grouping_kept),
     )
 
 

@@ -302,3 +302,38 @@ def test_json_has_what_is_left_out_and_no_value(workshop: Any, capsys: pytest.Ca
     (loss,) = console.losses
     assert "2 of 100 records (2.0%) become 'Other': column 'x' has values of them that are too rare" in loss
     assert "secret spelling" in capsys.readouterr().err
+
+
+class TestOpenColumns:
+    """Categories that nobody declared, of people who are followed under noise: named with what to write."""
+
+    @pytest.mark.parametrize(
+        ("changes", "named"),
+        [
+            ({}, ("x", "y")),
+            ({"complete": ["y"]}, ("x",)),
+            ({"complete": ["x", "y"]}, ()),
+            ({"history": {"people": "different"}}, ()),
+            ({"mechanism": "optimal"}, ()),
+            ({"frequencies": {"protection": "none"}}, ()),
+        ],
+    )
+    def test_are_named_with_the_lines_to_write(
+        self, workshop: Any, changes: dict[str, Any], named: tuple[str, ...]
+    ) -> None:
+        asked: dict[str, Any] = {
+            "publish": ["x", "y"],
+            "record_key": ["id"],
+            "categories": {"s": AB, "x": AB, "y": AB},
+            "mechanism": "invariant",
+            "frequencies": {"protection": "noise"},
+            "history": {"people": "same"},
+            **changes,
+        }
+        columns = {"s": AB * 50, "x": AB * 50, "y": AB * 50, "id": [*map(str, range(100))]}
+        found = [one for one in told(workshop.csv(columns, **asked)) if "missing or other values" in one]
+        assert len(found) == bool(named)
+        complete = ", ".join(f'"{column}"' for column in (*changes.get("complete", ()), *named))
+        for one in found:
+            assert f"write complete = [{complete}] before the first section" in one
+            assert one.startswith(f"under noise {' and '.join(map(repr, named))} ")
