@@ -10,6 +10,7 @@ from funnel.disclosure.threshold import class_rules
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.parts import parts_by_need
+from funnel.donors.record_classes import RecordClasses
 from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, at_once_reason, whole_reason
 from funnel.drafting.coarse import coarse
 from funnel.drafting.limits import SHARE, VALUES
@@ -26,6 +27,8 @@ from funnel.source.counting import count_joint, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed
 
+# Counts of whole records, and their classes.
+Classes = tuple[Joint, RecordClasses]
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
 _UNASKED, _COMBINATIONS = 2, 16
 # Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
@@ -41,6 +44,7 @@ def with_known_columns(
     look: Look,
     roles: Roles,
     spec_of: Callable[[Choice], ReleaseSpec],
+    classes: Classes | None,
     progress: Progress,
 ) -> Choice:
     """Choose which columns the bound is for observers of, where whole records are drawn by class.
@@ -59,6 +63,8 @@ def with_known_columns(
     roles : Roles
     spec_of : callable
         The spec of a choice.
+    classes : pair of Joint and RecordClasses, or None
+        Of its spec, as `classes_of` finds them.
     progress : callable
 
     Raises
@@ -70,8 +76,8 @@ def with_known_columns(
     """
     if asked:
         return _as_named(choice, tuple(asked), look, spec_of, progress)
-    if len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
-        found = _at_once(choice, spec_of, progress)
+    if classes is not None and len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
+        found = _at_once(choice, *classes, progress)
         if found is not None:
             return found
     sizes = {one.column: one.size for one in choice.coarse}
@@ -83,16 +89,10 @@ def with_known_columns(
     return _for_observers(choice, known) if known else choice
 
 
-def _at_once(choice: Choice, spec_of: Callable[[Choice], ReleaseSpec], progress: Progress) -> Choice | None:
+def _at_once(choice: Choice, joint: Joint, classes: RecordClasses, progress: Progress) -> Choice | None:
     """A bound for observers of any columns, of two or else of one: the smallest that leaves most; None if none does."""
-    spec, whole = spec_of(choice), float(NOMINAL.partition(":")[2])
+    whole = float(NOMINAL.partition(":")[2])
     progress("looking how many records stay for observers of any columns", 0, None)
-    joint = _counted(spec)
-    try:
-        classes = grown(joint, spec.groups.min_records, class_rules(spec))
-    except DataError:
-        # A release says what is wrong with these records.
-        return None
 
     def stays(known: AtOnce, budget: float) -> float:
         try:
@@ -177,14 +177,14 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
     return len(together) <= _COMBINATIONS and not refused.any()
 
 
-def has_classes(spec: ReleaseSpec, progress: Progress) -> bool:
-    """Whether there are records enough for two classes of whole records at least."""
+def classes_of(spec: ReleaseSpec, progress: Progress) -> Classes | None:
+    """Counts of whole records and their classes; None where there are no two classes, for which a release stops."""
     progress("looking for classes of records", 0, None)
     try:
-        grown(_counted(spec), spec.groups.min_records, class_rules(spec))
+        joint = _counted(spec)
+        return joint, grown(joint, spec.groups.min_records, class_rules(spec))
     except DataError:
-        return False
-    return True
+        return None
 
 
 def _counted(spec: ReleaseSpec) -> Joint:
