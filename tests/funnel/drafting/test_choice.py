@@ -671,7 +671,7 @@ class TestWhatNoSpecIsFor:
 
     def test_a_secret_that_is_published_alone(self, tmp_path: Path) -> None:
         table = pd.DataFrame({"vote": ["a", "b", "b", "c"] * 100})
-        with pytest.raises(SpecError, match="--publish names vote, which is secret, and no other column.*one more"):
+        with pytest.raises(SpecError, match=r"--publish names vote, which is secret, and no other column.*one more"):
             written(tmp_path, table, "vote", "vote")
 
     def test_a_table_of_one_column(self, tmp_path: Path) -> None:
