@@ -58,7 +58,7 @@ def report_claims(finished: Finished) -> list[Claim]:
             accuracy_claims(
                 numbers,
                 laws,
-                finished.public.rows,
+                finished.recount.rows,
                 is_invariant(protocol),
                 None if public is None or public.departures is None else public.departures.scale,
             ),

@@ -446,6 +446,12 @@ class TestColumns:
         assert joint.n == 3000
         assert joint.counts.sum(axis=1).min() >= 30
 
+    def test_neighbours_of_a_scale_are_joined(self, tmp_path: Path) -> None:
+        table = pd.DataFrame({"stress": ["low"] * 900 + ["mid"] * 11 + ["high"] * 12 + ["very high"] * 277})
+        spec = written(tmp_path, table.assign(ill=["yes", "no", "no"] * 400), "ill", "stress")
+        assert spec.categories["stress"] == ("low", "mid", "high", "very high")
+        assert spec.recode["stress"].groups == {"mid or high": ("mid", "high")}
+
     def test_codes_with_leading_zeros_stay_texts(self, tmp_path: Path) -> None:
         table = codes(3000)
         spec = written(tmp_path, table, "benefit", "postcode,born")
