@@ -23,12 +23,12 @@ from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.part_programme import best_moves
-from funnel.source.counting import count_joint, recoded
+from funnel.source.counting import count_joint, is_wide, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed
 
-# Counts of whole records, and their classes.
-Classes = tuple[Joint, RecordClasses]
+# Counts of whole records, and their classes; no classes where all combinations can be outputs.
+Classes = tuple[Joint, RecordClasses | None]
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
 _UNASKED, _COMBINATIONS = 2, 16
 # Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
@@ -77,8 +77,8 @@ def with_known_columns(
     if asked:
         return _as_named(choice, tuple(asked), look, spec_of, progress)
     if classes is not None and len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
-        found = _at_once(choice, *classes, progress)
-        if found is not None:
+        joint, by_class = classes
+        if by_class is not None and (found := _at_once(choice, joint, by_class, progress)) is not None:
             return found
     sizes = {one.column: one.size for one in choice.coarse}
     tried = [one.name for one in roles.known if one.name in choice.publish and one.name not in choice.secret]
@@ -169,7 +169,7 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
     progress("looking which columns observers may know", 0, None)
     # Exact counts, of these columns alone and as the spec recodes them; nothing of them is published.
     exact = spec.frequencies.model_copy(update={"protection": "none"})
-    joint = _counted(spec.model_copy(update={"publish": columns, "frequencies": exact}))
+    joint, _ = _counted(spec.model_copy(update={"publish": columns, "frequencies": exact}))
     rules, tables = class_rules(spec), joint.counts
     together, of_secret = tables.sum(axis=0), tables.sum(axis=1)
     refused = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0) | (together < spec.groups.min_records)
@@ -178,15 +178,18 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
 
 
 def classes_of(spec: ReleaseSpec, progress: Progress) -> Classes | None:
-    """Counts of whole records and their classes; None where there are no two classes, for which a release stops."""
+    """Counts of whole records and their classes; None where a release stops, since there are no two classes."""
     progress("looking for classes of records", 0, None)
     try:
-        joint = _counted(spec)
-        return joint, grown(joint, spec.groups.min_records, class_rules(spec))
+        joint, by_class = _counted(spec)
+        return joint, grown(joint, spec.groups.min_records, class_rules(spec)) if by_class else None
     except DataError:
         return None
 
 
-def _counted(spec: ReleaseSpec) -> Joint:
+def _counted(spec: ReleaseSpec) -> tuple[Joint, bool]:
+    """The counts that a release is made from, and whether records are drawn by class."""
     source = open_source(spec)
-    return count_joint(spec, quiet, source, recoded(spec, source, quiet))
+    codings = recoded(spec, source, quiet)
+    joint = count_joint(spec, quiet, source, codings)
+    return joint, is_wide(spec, joint, codings)

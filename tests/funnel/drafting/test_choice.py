@@ -686,11 +686,19 @@ class TestWhatNoSpecIsFor:
             draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet)
 
     def test_columns_that_tell_nothing_of_the_secret_have_no_classes(self, tmp_path: Path) -> None:
-        factors = {"a": 1, "b": 7, "c": 11, "d": 13, "e": 17}
-        table = pd.DataFrame({name: [f"{k // 4 * m % 30}x" for k in range(2_400)] for name, m in factors.items()})
-        table["ill"] = ["yes", "no", "no", "no"] * 600
+        parts = {"a": 1, "b": 30, "c": 7, "d": 11, "e": 13}
+        table = pd.DataFrame({name: [f"{k // 4 // m % 30}x" for k in range(3_600)] for name, m in parts.items()})
+        table["ill"] = ["yes", "no", "no", "no"] * 900
         spec = written(tmp_path, table, "ill", None)
         assert (spec.publish, spec.frequencies.protection) == (("a", "b", "c"), "noise")
+
+    def test_where_all_combinations_can_be_published_no_classes_are_needed(self, tmp_path: Path) -> None:
+        parts = {"a": 1, "b": 2, "c": 4, "d": 8, "e": 16, "f": 32}
+        table = pd.DataFrame({name: [f"{k // 4 // m % 2}x" for k in range(7_680)] for name, m in parts.items()})
+        table["ill"] = ["yes", "no", "no", "no"] * 1_920
+        spec = written(tmp_path, table, "ill", None)
+        assert (len(spec.publish), spec.frequencies.protection) == (6, "threshold")
+        assert len(count_joint(spec, quiet).inputs) == 64
 
 
 def test_columns_that_are_left_out_of_all_are_told(tmp_path: Path) -> None:
