@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.recount.channel import alike, entries_of
+from funnel.recount.noisy_moves import RECORD
 from funnel.recount.plain_distributions import Distributions, Symbol, share_step
 
 # Where a second computation would take longer than all the rest of the judgement, and the first is not made either.
@@ -37,19 +38,24 @@ class Estimating:
         Of these values, in proportion.
     n : int
         Records.
+    noise : float
+        Variance of what is taken off the share of every output.
 
     Notes
     -----
     An estimate of ``mᵀp`` is ``wᵀ`` (shares of outputs) with ``Qᵀ w = m``; the one of least variance under multinomial
-    outputs has the least ``Σ q w²``, up to what all shares together add.
+    outputs has the least ``Σ q w²``, up to what all shares together add. What is taken off adds up to nothing, so of b
+    outputs its noise adds ``noise (Σ w² - (Σ w)² / b)``.
     """
 
-    def __init__(self, law: Sequence[Sequence[float]], shares: Sequence[float], n: int) -> None:
+    def __init__(self, law: Sequence[Sequence[float]], shares: Sequence[float], n: int, noise: float = 0.0) -> None:
         channel: Floats = np.array(law, dtype=np.float64).T
         channel /= channel.sum(axis=0)
         self.shares: Floats = np.array(shares, dtype=np.float64) / np.sum(shares)
         outputs = channel @ self.shares
+        self._noise, self._b = noise, len(outputs)
         channel, outputs = channel[outputs > 0], outputs[outputs > 0]
+        self._roots: Floats = np.sqrt(outputs)
         self._scaled: Floats = (channel / np.sqrt(outputs)[:, None] * np.sqrt(self.shares)).T
         self._n = n
 
@@ -65,17 +71,17 @@ class Estimating:
         return float(np.sqrt(_NOTHING_ADDED / self._n))
 
     def errors(self, cells: Sequence[Sequence[int]]) -> list[float | None]:
-        """Of the shares of cells, each a list of values: what drawing adds; None where it cannot be told."""
+        """Of the shares of cells, each a list of values: what drawing and noise add; None where it cannot be told."""
         found, missed = self._solved(cells)
         told: list[float | None] = []
         for place, members in enumerate(cells):
             share = float(self.shares[members].sum())
             variance = float(found[:, place] @ found[:, place]) - share**2
             added = variance - share * (1 - share)
-            if missed[place] > _MISSED * share:
-                told.append(None)
-            else:
-                told.append(float(np.sqrt(added / self._n)) if added >= _NOTHING_ADDED * share else 0.0)
+            drawn = added / self._n if added >= _NOTHING_ADDED * share else 0.0
+            weights = (found[:, place] / self._roots).tolist()
+            taken = self._noise * max(0.0, math.fsum(w * w for w in weights) - math.fsum(weights) ** 2 / self._b)
+            told.append(None if missed[place] > _MISSED * share else math.sqrt(drawn + taken))
         return told
 
     def can_be_estimated(self, members: Sequence[int], others: int) -> bool:
@@ -136,15 +142,23 @@ class _Counting:
         return bool(members)
 
 
-def accuracy_claims(numbers: Mapping[str, Any], laws: Distributions, counted: bool = False) -> Iterator[Claim]:
+def accuracy_claims(
+    numbers: Mapping[str, Any],
+    laws: Distributions,
+    records: int,
+    counted: bool = False,
+    departures: float | None = None,
+) -> Iterator[Claim]:
     """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares.
 
-    ``counted`` is whether the protocol is invariant: then shares are counted in the records as they are.
+    ``records`` are published, of people with several rows more than the laws are of. ``counted`` is whether the
+    protocol is invariant: then shares are counted in the records as they are. ``departures`` is the scale of the noise
+    in departures, in parts of a record, where they are taken off first.
     """
     stated, tables = numbers["accuracy"], numbers["estimated"]
     # Of a wide table nothing is told, and no table is made to find that out.
     estimating: Estimating | _Counting | None
-    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws, counted)
+    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws, records, counted, departures)
     if estimating is None or estimating.too_much:
         yield same("accuracy", stated, None)
         yield same("estimated", list(tables), [])
@@ -175,7 +189,7 @@ def utility_share(laws: Distributions, counted: bool) -> float:
     columns, n = laws.recount.published_columns, laws.recount.rows
     read = [symbol for symbol, count in laws.reads.items() if count]
     entries = [dict(entries_of(laws.weights.get(symbol, laws.released.marginal))) for symbol in read]
-    known = _known(laws, read, entries, [laws.reads[symbol] / n for symbol in read], counted)
+    known = _known(laws, read, entries, [laws.reads[symbol] / n for symbol in read], n, counted)
     first = len(read[0]) - len(columns)
     sampled = added = 0.0
     for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
@@ -189,7 +203,9 @@ def utility_share(laws: Distributions, counted: bool) -> float:
     return sampled / (sampled + added) if sampled > 0 else 1.0
 
 
-def _estimating(laws: Distributions, counted: bool) -> tuple[list[Symbol], Estimating | _Counting]:
+def _estimating(
+    laws: Distributions, records: int, counted: bool, departures: float | None
+) -> tuple[list[Symbol], Estimating | _Counting]:
     """The values that occur, and what records tell of their shares as they are published."""
     n = laws.recount.rows
     step = share_step(n)
@@ -203,7 +219,9 @@ def _estimating(laws: Distributions, counted: bool) -> tuple[list[Symbol], Estim
         entries = [{y: rounded(mass) for y, mass in laws.pairs[symbol].items()} for symbol in symbols]
     else:
         entries = [dict(entries_of(laws.weights.get(symbol, laws.released.marginal))) for symbol in symbols]
-    return symbols, _known(laws, symbols, entries, shares, counted)
+    # Of noise with P(k) in proportion to exp(-|k| / scale).
+    noise = 0.0 if departures is None else 0.5 / (math.sinh(0.5 / departures) * records * RECORD) ** 2
+    return symbols, _known(laws, symbols, entries, shares, records, counted, noise)
 
 
 def _known(
@@ -211,15 +229,16 @@ def _known(
     symbols: Sequence[Symbol],
     entries: Sequence[Mapping[int, float]],
     shares: Sequence[float],
+    n: int,
     counted: bool,
+    noise: float = 0.0,
 ) -> Estimating | _Counting:
-    """What records tell of the shares of values, each with what it becomes."""
-    n = laws.recount.rows
+    """What n records tell of the shares of values, each with what it becomes."""
     if counted:
         place = {symbol: y for y, symbol in enumerate(laws.released.outputs)}
         rows = [{y: weight / laws.released.denominator for y, weight in one.items()} for one in entries]
         return _Counting(rows, [place[symbol] for symbol in symbols], shares, n)
-    return Estimating([_spread(one, len(laws.released.outputs)) for one in entries], shares, n)
+    return Estimating([_spread(one, len(laws.released.outputs)) for one in entries], shares, n, noise)
 
 
 def _spread(entries: Mapping[int, float], width: int) -> list[float]:

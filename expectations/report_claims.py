@@ -54,7 +54,16 @@ def report_claims(finished: Finished) -> list[Claim]:
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
-        all_of("accuracy", accuracy_claims(numbers, laws, is_invariant(protocol))),
+        all_of(
+            "accuracy",
+            accuracy_claims(
+                numbers,
+                laws,
+                finished.recount.rows,
+                is_invariant(protocol),
+                None if public is None or public.departures is None else public.departures.scale,
+            ),
+        ),
         all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, finished.alone or laws)),

@@ -1,9 +1,9 @@
-"""Order: which values of a column are neighbours, where their texts say it: numbers, dates and labels of ranges."""
+"""Order: which values of a column are neighbours, where their texts say it: numbers, dates, ranges and degrees."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 _NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
 # "30-39", "30–39", "30 to 39", "[30, 40)", "30 to under 40", "30 < 40"; a dash is no sign where a number is before it.
@@ -17,11 +17,28 @@ _FROM = re.compile(
     rf"|({_NUMBER})\s*(?:\+|(?:years?\s+)?(?:or|and)\s+(?:over|older|more|above)))",
     re.I,
 )
+# Words of one scale, from its least to its most; those that mean the same have a stroke between them.
+_SCALES = tuple(
+    {word: place for place, words in enumerate(scale.split(", ")) for word in words.split("|")}
+    for scale in (
+        "none|no, very low, low, mid|middle|medium|moderate|normal|average, high, very high",
+        "none|no|absent, minimal, mild|light|slight, moderate|medium, severe|strong, very severe|very strong|critical",
+        "never, rarely|seldom|hardly ever, sometimes|occasionally, often|frequently|usually, always",
+        "very poor|very bad, poor|bad, fair|average|satisfactory, good, very good, excellent",
+        "extra small|xs, small|s, medium|middle|m, large|l|big, extra large|very large|xl",
+        "strongly disagree, disagree, neutral|neither agree nor disagree|undecided, agree, strongly agree",
+        "very dissatisfied, dissatisfied, neutral|neither satisfied nor dissatisfied, satisfied, very satisfied",
+        "very weak, weak, medium|moderate, strong, very strong",
+        "primary|elementary, lower secondary, secondary|upper secondary, tertiary",
+        "january|jan, february|feb, march|mar, april|apr, may, june|jun, july|jul, august|aug, september|sep|sept, "
+        "october|oct, november|nov, december|dec",
+    )
+)
 _PERIOD = re.compile(r"(\d{4})(?:-(\d{2}|Q[1-4])(?:-(\d{2}))?)?", re.I)
 
 
 def in_order(values: Sequence[str]) -> list[str] | None:
-    """The values in order, where every one of them is a number, a range of numbers, or a date or period; else None.
+    """The values in order, where every one is a number, a range of numbers, a date or period, or a degree; else None.
 
     Examples
     --------
@@ -29,16 +46,28 @@ def in_order(values: Sequence[str]) -> list[str] | None:
     ['under 20', '20-44', '45-49', '80 or older']
     >>> in_order(["2026-Q3", "2025-Q4"])
     ['2025-Q4', '2026-Q3']
+    >>> in_order(["High", "low", "Mid"])
+    ['low', 'Mid', 'High']
     >>> in_order(["no", "yes"]) is None
     True
     """
     if len(values) < 2:
         return None
-    for place_of in (_period, _range):
+    for place_of in (_period, _range, *map(_degree, _SCALES)):
         places = [place_of(value.strip()) for value in values]
         if None not in places and len(set(places)) == len(places):
             return [value for _, value in sorted(zip(places, values, strict=True), key=lambda pair: pair[0] or ())]
     return None
+
+
+def _degree(scale: dict[str, int]) -> Callable[[str], tuple[float, ...] | None]:
+    """Where words stand in a scale."""
+
+    def place_of(value: str) -> tuple[float, ...] | None:
+        place = scale.get(" ".join(re.split(r"[\s_-]+", value.casefold())))
+        return None if place is None else (float(place),)
+
+    return place_of
 
 
 def _period(value: str) -> tuple[float, ...] | None:

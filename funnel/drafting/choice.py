@@ -14,7 +14,7 @@ from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
 from funnel.settings.groups import AtOnce
 from funnel.settings.recode import OTHER
-from funnel.wording import did_you_mean, listed
+from funnel.wording import did_you_mean, listed, printable
 
 # Guarantees: for observers of a record in the population, for those who know some of its columns, and for both.
 ROBUST, KNOWING, NOMINAL, PUBLISHED = "rlip:1.0,0.05", "srlip:1.0", "lip:1.0", "attribute:1.0"
@@ -282,6 +282,11 @@ def _one_version(base: Choice, columns: int, with_secret: bool) -> str:
 def _with_secret(base: Choice, chosen: Sequence[Column], rows: int, most: int) -> Choice:
     """The secret among the published columns."""
     reason = "The secret is published too, so the bound is for observers who know any of the other columns, or all."
+    if not chosen:
+        raise SpecError(
+            f"--publish names {listed(base.secret)}, which is secret, and no other column: a secret is published with "
+            "others, for observers who know these; name one more"
+        )
     base = replace(base, publish=(*base.secret, *base.publish), guarantee=(PUBLISHED,))
     fitted = columns_within(chosen, rows, most)
     if fitted is None:
@@ -397,9 +402,12 @@ def _named(
     if not publish:
         raise SpecError("no column is left to publish: all are secret, tell people apart, or are the same everywhere")
     out = [*texts, *(one.name for one in (*roles.apart, *roles.weights) if one.name not in tells | {*texts})]
-    notes = (
-        (f"left out of all columns: {listed(out)} (names, weights, free text, or values that hardly anybody has)",)
-        if out
-        else ()
-    )
-    return answers.secret, publish, notes
+    notes = [
+        f"{printable(name) or 'a column without a name'} is left out, since {why}"
+        for name, why in look.left_out.items()
+    ]
+    if out:
+        notes.append(
+            f"left out of all columns: {listed(out)} (names, weights, free text, or values that hardly anybody has)"
+        )
+    return answers.secret, publish, tuple(notes)

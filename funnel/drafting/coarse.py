@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from funnel.disclosure.value_order import in_order
 from funnel.drafting.look import Column
 from funnel.drafting.periods import Periods, name_of_periods, periods_of
 from funnel.drafting.roles import is_wide
@@ -119,8 +120,12 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
         return _counted(column, most, least, left_out)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
     room = most - has_missing
-    ordered = bool(column.labels) or _are_numbers(named) or _begin_with_numbers(named)
-    order = [value for value in column.labels if value in named] or _in_order(named) if ordered else sorted(named)
+    order = [value for value in column.labels if value in named]
+    if not order and (_are_numbers(named) or _begin_with_numbers(named)):
+        order = _in_order(named)
+    order = order or in_order([*named]) or []
+    ordered = bool(order)
+    order = order or sorted(named)
     groups = _neighbours(order, named, room, least) if ordered else _others(order, named, unnamed, room, least)
     inside = {value for values in groups.values() for value in values}
     categories = [value for value in order if value not in inside] + [*groups]

@@ -13,7 +13,7 @@ from funnel.drafting.choice import Answers, Choice, choose, is_named
 from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.frequency_table import count_column, frequency_table_message
 from funnel.drafting.look import Look, look_at
-from funnel.drafting.observers import has_classes, with_all_known, with_known_columns
+from funnel.drafting.observers import classes_of, with_all_known, with_known_columns
 from funnel.drafting.people import RowsOfPeople, rows_of_people
 from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import DataError, OutputError, SpecError
@@ -21,10 +21,10 @@ from funnel.progress import Progress
 from funnel.readers.formats import format_of, names
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
-from funnel.wording import listed
+from funnel.wording import listed, printable
 
-# Of so few records it is tried whether whole records have classes; otherwise so many columns are published.
-_FEW, _COLUMNS = 2_000, 3
+# So many columns are published where whole records have no classes.
+_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,11 @@ def draft_file(
         def spec_of(one: Choice) -> ReleaseSpec:
             return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
 
-        if choice.min_records is not None and look.rows <= _FEW and not has_classes(spec_of(choice), progress):
+        classes = None
+        if choice.min_records is not None and (classes := classes_of(spec_of(choice), progress)) is None:
             choice = _of_few_columns(choice, look, roles, answers, file.parent, progress)
         if choice.min_records is not None:
-            choice = with_known_columns(choice, answers.known, look, roles, spec_of, progress)
+            choice = with_known_columns(choice, answers.known, look, roles, spec_of, classes, progress)
         elif answers.known:
             choice = with_all_known(choice)
         text, notes = written_spec(look, roles, choice, title), choice.notes
@@ -174,8 +175,9 @@ def _of_few_columns(
     known = tuple(name for name in answers.known if name in first)
     fewer = _chosen(look, roles, replace(answers, publish=first, known=known), folder, progress)
     note = (
-        f"{look.rows:,} records are too few for classes of whole records, so of {len(others)} columns only "
-        f"{listed(others[:_COLUMNS])} are published: name the {_COLUMNS} that matter most"
+        f"{len(others)} columns make no two classes of whole records, as {look.rows:,} records are too few for that, "
+        f"or the columns tell too little of {listed(choice.secret)}, so only {listed(others[:_COLUMNS])} are "
+        f"published: name the {_COLUMNS} that matter most"
     )
     return replace(fewer, notes=(*fewer.notes, note))
 
@@ -187,9 +189,13 @@ def _proposed(look: Look, roles: Roles, title: str) -> Choice:
         column.name for column in roles.published if is_named(column, look.rows) and column.name not in secrets[:1]
     )
     if not secrets or not published:
+        found = listed(column.name for column in roles.free if is_named(column, look.rows)) or "none"
+        out = "".join(
+            f"; {name or 'one without a name'} is left out, since {why}" for name, why in look.left_out.items()
+        )
         raise DataError(
             f"{title} needs a column that can be secret and one to publish, each with values that several records "
-            f"share; of {len(look.columns)} columns, {len(roles.free)} are like that"
+            f"share; it has {found}{printable(out)}"
         )
     secret = secrets[0]
     choice = choose(look, roles, Answers((secret,), published), None)

@@ -213,7 +213,7 @@ def _apart(look: Look, roles: Roles, choice: Choice | None) -> list[str]:
     if identifiers := [one.name for one in roles.identifiers if one.name not in named]:
         lines.append(f"# Named like identifiers, so not published: {', '.join(map(comment, sorted(identifiers)))}.")
     if choice is not None and (keys := [one.name for one in (*roles.keys, *roles.people) if one.name not in named]):
-        lines.append(f"# Tell whose record it is, so not published: {', '.join(map(comment, keys))}.")
+        lines.append(f"# Not published, since they tell whose record it is: {', '.join(map(comment, keys))}")
     replicates = replicate_weights(one.name for one in roles.weights)
     if replicates:
         lines += [

@@ -10,6 +10,7 @@ from funnel.disclosure.threshold import class_rules
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.parts import parts_by_need
+from funnel.donors.record_classes import RecordClasses
 from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, at_once_reason, whole_reason
 from funnel.drafting.coarse import coarse
 from funnel.drafting.limits import SHARE, VALUES
@@ -22,10 +23,12 @@ from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.part_programme import best_moves
-from funnel.source.counting import count_joint, recoded
+from funnel.source.counting import count_joint, is_wide, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed
 
+# Counts of whole records, and their classes; no classes where all combinations can be outputs.
+Classes = tuple[Joint, RecordClasses | None]
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
 _UNASKED, _COMBINATIONS = 2, 16
 # Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
@@ -41,6 +44,7 @@ def with_known_columns(
     look: Look,
     roles: Roles,
     spec_of: Callable[[Choice], ReleaseSpec],
+    classes: Classes | None,
     progress: Progress,
 ) -> Choice:
     """Choose which columns the bound is for observers of, where whole records are drawn by class.
@@ -59,6 +63,8 @@ def with_known_columns(
     roles : Roles
     spec_of : callable
         The spec of a choice.
+    classes : pair of Joint and RecordClasses, or None
+        Of its spec, as `classes_of` finds them.
     progress : callable
 
     Raises
@@ -70,9 +76,9 @@ def with_known_columns(
     """
     if asked:
         return _as_named(choice, tuple(asked), look, spec_of, progress)
-    if len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
-        found = _at_once(choice, spec_of, progress)
-        if found is not None:
+    if classes is not None and len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
+        joint, by_class = classes
+        if by_class is not None and (found := _at_once(choice, joint, by_class, progress)) is not None:
             return found
     sizes = {one.column: one.size for one in choice.coarse}
     tried = [one.name for one in roles.known if one.name in choice.publish and one.name not in choice.secret]
@@ -83,16 +89,10 @@ def with_known_columns(
     return _for_observers(choice, known) if known else choice
 
 
-def _at_once(choice: Choice, spec_of: Callable[[Choice], ReleaseSpec], progress: Progress) -> Choice | None:
+def _at_once(choice: Choice, joint: Joint, classes: RecordClasses, progress: Progress) -> Choice | None:
     """A bound for observers of any columns, of two or else of one: the smallest that leaves most; None if none does."""
-    spec, whole = spec_of(choice), float(NOMINAL.partition(":")[2])
+    whole = float(NOMINAL.partition(":")[2])
     progress("looking how many records stay for observers of any columns", 0, None)
-    joint = _counted(spec)
-    try:
-        classes = grown(joint, spec.groups.min_records, class_rules(spec))
-    except DataError:
-        # A release says what is wrong with these records.
-        return None
 
     def stays(known: AtOnce, budget: float) -> float:
         try:
@@ -169,7 +169,7 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
     progress("looking which columns observers may know", 0, None)
     # Exact counts, of these columns alone and as the spec recodes them; nothing of them is published.
     exact = spec.frequencies.model_copy(update={"protection": "none"})
-    joint = _counted(spec.model_copy(update={"publish": columns, "frequencies": exact}))
+    joint, _ = _counted(spec.model_copy(update={"publish": columns, "frequencies": exact}))
     rules, tables = class_rules(spec), joint.counts
     together, of_secret = tables.sum(axis=0), tables.sum(axis=1)
     refused = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0) | (together < spec.groups.min_records)
@@ -177,16 +177,19 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
     return len(together) <= _COMBINATIONS and not refused.any()
 
 
-def has_classes(spec: ReleaseSpec, progress: Progress) -> bool:
-    """Whether there are records enough for two classes of whole records at least."""
+def classes_of(spec: ReleaseSpec, progress: Progress) -> Classes | None:
+    """Counts of whole records and their classes; None where a release stops, since there are no two classes."""
     progress("looking for classes of records", 0, None)
     try:
-        grown(_counted(spec), spec.groups.min_records, class_rules(spec))
+        joint, by_class = _counted(spec)
+        return joint, grown(joint, spec.groups.min_records, class_rules(spec)) if by_class else None
     except DataError:
-        return False
-    return True
+        return None
 
 
-def _counted(spec: ReleaseSpec) -> Joint:
+def _counted(spec: ReleaseSpec) -> tuple[Joint, bool]:
+    """The counts that a release is made from, and whether records are drawn by class."""
     source = open_source(spec)
-    return count_joint(spec, quiet, source, recoded(spec, source, quiet))
+    codings = recoded(spec, source, quiet)
+    joint = count_joint(spec, quiet, source, codings)
+    return joint, is_wide(spec, joint, codings)

@@ -36,17 +36,24 @@ class ShareInformation:
         Orthogonal directions, in units of √p, that the outputs tell something of.
     strengths : ndarray, shape (k,)
         How strongly: singular values of ``diag(1/√q) Q diag(√p)``, the first of which is one.
+    answers : ndarray, shape (b, k)
+        The share of every output in the estimate along each direction, but for its strength; zero for outputs that
+        cannot be.
     n : int
         Records.
+    departed : float
+        Variance of the noise in what is taken off the share of every output, as `DepartedShares` has it.
     """
 
     shares: FloatArray
     directions: FloatArray
     strengths: FloatArray
+    answers: FloatArray
     n: int
+    departed: float = 0.0
 
     @classmethod
-    def of(cls, channel: FloatArray, shares: FloatArray, n: int) -> ShareInformation | None:
+    def of(cls, channel: FloatArray, shares: FloatArray, n: int, departed: float = 0.0) -> ShareInformation | None:
         """Of a channel (b, a) and shares (a,) without zeros; None where a b min(a, b) is above 10⁹."""
         outputs = channel @ shares
         seen = outputs > 0
@@ -55,9 +62,11 @@ class ShareInformation:
             return None
         roots = np.sqrt(shares)
         scaled = channel[seen] * roots / np.sqrt(outputs[seen])[:, np.newaxis]
-        _, found, directions = np.linalg.svd(scaled, full_matrices=False)
+        answering, found, directions = np.linalg.svd(scaled, full_matrices=False)
         telling = found**2 > _NOTHING * found[0] ** 2
-        return cls(shares, directions[telling].T, found[telling], n)
+        answers = np.zeros((len(channel), int(telling.sum())))
+        answers[seen] = answering[:, telling] / np.sqrt(outputs[seen])[:, np.newaxis]
+        return cls(shares, directions[telling].T, found[telling], answers, n, departed)
 
     @property
     def condition(self) -> float:
@@ -68,9 +77,10 @@ class ShareInformation:
         return 1.0 / float(self.strengths.min()) if len(self.strengths) == len(self.shares) else np.inf
 
     def errors(self, cell_of: IntArray, cells: int) -> FloatArray:
-        """Standard errors (cells,) that drawing adds to efficient estimates of the shares of cells of values.
+        """Standard errors (cells,) that drawing and the noise of departures add to estimates of the shares of cells.
 
-        Of the variance of an efficient estimate, ``π (1 - π) / n`` is there without a protocol.
+        The estimates are those that are efficient without that noise. Of their variance, ``π (1 - π) / n`` is there
+        without a protocol.
 
         Parameters
         ----------
@@ -94,7 +104,11 @@ class ShareInformation:
         # The square of the total, which both variances are less by, cancels.
         added = ((along / self.strengths) ** 2).sum(axis=1) - total
         added[added < _ROUNDING * total] = 0.0
-        return np.where(self._unseen(along, total) > _UNSEEN, np.nan, np.sqrt(added / self.n))
+        variances = added / self.n
+        if self.departed:
+            # What is taken off adds up to nothing, so a weight that all outputs have meets no noise.
+            variances += self.departed * len(self.answers) * (along / self.strengths @ self.answers.T).var(axis=1)
+        return np.where(self._unseen(along, total) > _UNSEEN, np.nan, np.sqrt(variances))
 
     def only_in_sum(self, cell_of: IntArray, cells: int) -> tuple[tuple[int, ...], ...]:
         """Groups of cells that are told only together: the share of each group can be told, of its cells alone none.

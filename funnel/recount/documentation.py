@@ -232,18 +232,20 @@ def _work(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) 
     noisy = _TEXTS["noisy_line"] if package["funnel:privacy"]["frequencies"]["protection"] == "noise" else ""
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
-    csv = _is_in_csv(package)
+    csv, privacy = _is_in_csv(package), package["funnel:privacy"]
+    departed = bool(noisy) and (bool(privacy.get("rowsOf")) or (privacy["versions"] or 1) > 1)
+    one_step = _TEXTS["in_one_step"].replace("{code}", _TEXTS["code_departed"] + " " if departed else "")
     estimating = _TEXTS["estimating"].format(
         where=_TEXTS["as_lines"] if csv else _TEXTS["as_weights"],
         true=", ".join(f'"{_shown_text(value)}"' for value in protocol["inputs"]["symbols"][x]),
         shown=", ".join(f'"{_shown_text(value)}"' for value in protocol["outputs"]["symbols"][y]),
         about=round(float(probability) * 10_000),
         steps=_TEXTS["steps"],
+        first=_TEXTS["first_departed" if departed else "first"],
+        end=_TEXTS["end_departed" if departed else "end_noisy" if noisy else "end"],
     )
     files = _TEXTS["files"].format(noisy=noisy, tables=_TEXTS["channel_line"] + _TEXTS["estimator_line"] if csv else "")
-    return _TEXTS["of_sets"].format(
-        reading=_TEXTS["reading"], estimating=estimating + (_TEXTS["in_one_step"] if csv else "")
-    ), files
+    return _TEXTS["of_sets"].format(reading=_TEXTS["reading"], estimating=estimating + (one_step if csv else "")), files
 
 
 def _left(behind: Json, cells: dict[int, dict[int, Fraction]]) -> float:

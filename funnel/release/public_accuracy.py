@@ -8,6 +8,9 @@ import numpy as np
 
 from funnel.estimation.expected_errors import TableErrors, tables_of
 from funnel.estimation.share_information import CountedShares, ShareInformation
+from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.noise import discrete_laplace_variance
+from funnel.history.corrected import PARTS
 from funnel.joint import FloatArray
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import rounded_up
@@ -22,8 +25,8 @@ class PublicAccuracy:
     Attributes
     ----------
     errors : ndarray, shape (a,)
-        What drawing adds to the error of an efficient estimate of the share of each true value, two digits, rounded up;
-        nan where the records alone cannot tell the share. Zero where nothing is drawn.
+        What drawing and departures add to the error of an estimate of the share of each true value, two digits, rounded
+        up; nan where the records alone cannot tell the share. Zero where nothing is drawn.
     tables : tuple of TableErrors
         The same of every published column, and of every two of them crossed; not rounded, of rounded shares.
     """
@@ -32,22 +35,36 @@ class PublicAccuracy:
     tables: tuple[TableErrors, ...]
 
     @classmethod
-    def of(cls, laws: PublicDistributions, counted: bool = False) -> PublicAccuracy | None:
+    def of(
+        cls,
+        laws: PublicDistributions,
+        records: int,
+        counted: bool = False,
+        departures: NoisyDepartures | None = None,
+    ) -> PublicAccuracy | None:
         """Of published laws; None where there are too many values, as `ShareInformation.of` says.
 
-        ``counted`` is whether shares are counted in the records as they are, which an invariant protocol is made for.
+        Parameters
+        ----------
+        laws : PublicDistributions
+        records : int
+            That are published; of people with several rows more than the laws are of.
+        counted : bool
+            Whether shares are counted in the records as they are, which an invariant protocol is made for.
+        departures : NoisyDepartures or None
+            What is taken off the counts of outputs before shares are estimated.
         """
         occurring = np.flatnonzero(laws.p_input > 0)
         shares = laws.p_input[occurring] / laws.p_input.sum()
         if not isinstance(laws.posterior, np.ndarray):
             return None
         law = np.nan_to_num(laws.posterior[:, occurring]) * laws.p_output[:, np.newaxis]
-        seen = law.sum(axis=1) > 0
         information: ShareInformation | CountedShares | None
         if counted:
-            information = CountedShares((law / law.sum(axis=0))[occurring], shares, laws.n)
+            information = CountedShares((law / law.sum(axis=0))[occurring], shares, records)
         else:
-            information = ShareInformation.of(law[seen] / law[seen].sum(axis=0), shares, laws.n)
+            noise = 0.0 if departures is None else discrete_laplace_variance(departures.scale) / (records * PARTS) ** 2
+            information = ShareInformation.of(law / law.sum(axis=0), shares, records, noise)
         if information is None:
             return None
         errors = np.full(len(laws.p_input), np.nan)

@@ -337,7 +337,12 @@ class ReportContent(Described):
             laws=laws,
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
             rarity=PublicRarity.of(frequencies, laws),
-            accuracy=PublicAccuracy.of(laws, not published_values(self.protocol.mechanism).estimator),
+            accuracy=PublicAccuracy.of(
+                laws,
+                self.audited.rows,
+                not published_values(self.protocol.mechanism).estimator,
+                frequencies.departures,
+            ),
             weighted=public_weighted(frequencies.joint.over_published(laws.inputs.columns), self.weights),
             unchanged=self.unchanged,
             alone=None if self.released else int((drawn == 1).sum()),

@@ -15,6 +15,7 @@ from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation.estimation_utility import utility_of_estimates
 from funnel.estimation.share_information import ShareInformation
+from funnel.frequencies.departures import NoisyDepartures
 from funnel.pipeline.expectations import accuracy_claims as accuracy
 from funnel.pipeline.expectations.accuracy_claims import Estimating, accuracy_claims, utility_share
 from funnel.protocol import DENOMINATOR
@@ -40,9 +41,12 @@ def singular() -> Protocol:
     return Protocol(weights, weights[:, 2], INPUTS, Alphabet(("x", "n"), INPUTS.symbols[:3]), "test", "lip:9")
 
 
-def told(protocol: Protocol, joint: Joint = JOINT) -> dict[str, Any]:
+def told(
+    protocol: Protocol, joint: Joint = JOINT, records: int | None = None, noise: NoisyDepartures | None = None
+) -> dict[str, Any]:
     """What the report has of it."""
-    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol))
+    laws = PublicDistributions.of(counted(joint), protocol)
+    found = PublicAccuracy.of(laws, records or joint.n, departures=noise)
     assert found is not None
     rows = [
         {"label": label, "error": None if np.isnan(error) else float(error)}
@@ -56,8 +60,15 @@ def told(protocol: Protocol, joint: Joint = JOINT) -> dict[str, Any]:
     }
 
 
-def failures(numbers: dict[str, Any], protocol: Protocol, joint: Joint = JOINT) -> list[str]:
-    return [one.name for one in accuracy_claims(numbers, laws_of(joint, protocol)) if one.failure is not None]
+def failures(
+    numbers: dict[str, Any],
+    protocol: Protocol,
+    joint: Joint = JOINT,
+    records: int | None = None,
+    departures: float | None = None,
+) -> list[str]:
+    claims = accuracy_claims(numbers, laws_of(joint, protocol), records or joint.n, departures=departures)
+    return [one.name for one in claims if one.failure is not None]
 
 
 PROTOCOLS = [fit(name, JOINT, LIP(0.4)) for name in ("grr", "optimal", "subset-merging", "optimal-with-secret")]
@@ -66,6 +77,19 @@ PROTOCOLS = [fit(name, JOINT, LIP(0.4)) for name in ("grr", "optimal", "subset-m
 @pytest.mark.parametrize("protocol", [*PROTOCOLS, singular()], ids=lambda one: one.mechanism)
 def test_what_is_told_is_what_follows(protocol: Protocol) -> None:
     assert failures(told(protocol), protocol) == []
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS[:3], singular()], ids=lambda one: one.mechanism)
+def test_the_noise_of_departures_and_all_records_are_in_what_is_told(protocol: Protocol) -> None:
+    noise = NoisyDepartures(0.25, 3 << 20, np.zeros(len(protocol.outputs), dtype=np.int64))
+    numbers, records = told(protocol, records=5 * JOINT.n, noise=noise), 5 * JOINT.n
+    assert failures(numbers, protocol, records=records, departures=noise.scale) == []
+    for said in (
+        {"records": records},
+        {"departures": noise.scale},
+        {"records": records, "departures": noise.scale / 2},
+    ):
+        assert any(name.startswith("error of ") for name in failures(numbers, protocol, **said))
 
 
 @pytest.mark.parametrize(

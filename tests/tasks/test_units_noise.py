@@ -260,6 +260,14 @@ def test_a_unit_less_changes_nothing_but_the_rows(
         assert [report.pop("change") is None for report in reports] == [one is ones[0]] * 2
         for report, rows in zip(reports, (one.told["rows"], other.told["rows"]), strict=True):
             assert report["source"].pop("records") == report["figures"].pop("rows") == rows
+            # Errors of estimates follow from how many rows there are and what is equal here.
+            for table in (report["accuracy"], *report["estimated"]):
+                errors = [
+                    table.pop("typical", None),
+                    table.pop("largest", None),
+                    *(row.pop("error") for row in table["rows"]),
+                ]
+                assert any(errors)
             for expectation in report["judged"]:
                 expectation["description"] = expectation["description"].replace(f"{rows:,}", "N")
         assert reports[0] == reports[1]

@@ -15,6 +15,7 @@ import numpy as np
 from funnel.alphabet import SEPARATOR, Alphabet
 from funnel.errors import DataError
 from funnel.findings.of_release import Audited, distribution_findings
+from funnel.frequencies.departures import NoisyDepartures
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import FloatArray
@@ -92,6 +93,7 @@ class _Known:
     findings: PublicFindings
     rarity: PublicRarity
     left: Iterable[str]
+    departures: NoisyDepartures | None = None
 
 
 def _counted(told: PublicReport, document: ProtocolDocument, frequencies: Frequencies) -> _Known:
@@ -100,7 +102,8 @@ def _counted(told: PublicReport, document: ProtocolDocument, frequencies: Freque
     drawn = np.zeros(len(protocol.outputs), dtype=np.int64)
     audited = Audited(frequencies, law, told.figures.rows, None, None, None, drawn)
     laws = PublicDistributions.of(frequencies, protocol)
-    return _Known(laws, PublicFindings.of(audited, guarantee, laws), PublicRarity.of(frequencies, laws), _TAKEN)
+    findings, rarity = PublicFindings.of(audited, guarantee, laws), PublicRarity.of(frequencies, laws)
+    return _Known(laws, findings, rarity, _TAKEN, frequencies.departures)
 
 
 def _rounded(told: PublicReport, document: ProtocolDocument) -> _Known:
@@ -190,7 +193,12 @@ def _content(told: PublicReport, document: ProtocolDocument, known: _Known) -> P
         laws=known.laws,
         findings=known.findings,
         rarity=known.rarity,
-        accuracy=PublicAccuracy.of(known.laws, not published_values(protocol.mechanism).estimator),
+        accuracy=PublicAccuracy.of(
+            known.laws,
+            told.figures.rows,
+            not published_values(protocol.mechanism).estimator,
+            known.departures,
+        ),
         weighted=told.weighted,
         unchanged=told.unchanged,
         alone=told.alone,

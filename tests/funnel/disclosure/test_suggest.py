@@ -245,13 +245,28 @@ class TestOrder:
             ["2025-Q4", "2026-Q1"],
             ["2025-12-31", "2026-01-01"],
             ["-5 to 0", "0 to 5"],
+            ["low", "Mid", "HIGH"],
+            ["Never", "sometimes", "always"],
+            ["very_poor", "fair", "Good", "excellent"],
+            ["Jan", "Feb", "Dec"],
         ],
     )
     def test_is_read_from_texts_that_have_one(self, values: list[str]) -> None:
         assert in_order(values[::-1]) == values
         assert in_order(sorted(values)) == values
 
-    @pytest.mark.parametrize("values", [["no", "yes"], ["9th", "10th"], ["30-39", "unknown"], ["9-5", "5-6"], ["7"]])
+    @pytest.mark.parametrize(
+        "values",
+        [
+            ["no", "yes"],
+            ["9th", "10th"],
+            ["30-39", "unknown"],
+            ["9-5", "5-6"],
+            ["7"],
+            ["low", "red"],
+            ["often", "frequently"],
+        ],
+    )
     def test_is_of_no_others(self, values: list[str]) -> None:
         assert in_order(values) is None
 

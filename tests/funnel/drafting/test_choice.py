@@ -317,7 +317,8 @@ class TestGuarantees:
 
     def test_columns_that_nobody_could_be_protected_from_knowing_are_refused(self, tmp_path: Path) -> None:
         table = pd.read_parquet(ADULT)
-        table["sex"] = table["income"].where(table.index % 50 > 0, "both")
+        rich = table.index[table["income"] == ">50K"][:60]
+        table["sex"] = np.where(table.index.isin(rich), "a", "b")
         with pytest.raises(SpecError, match=r"some values of sex together .* name fewer with --known"):
             written(tmp_path, table, "income", None, known=("sex",))
         assert not (tmp_path / "spec.toml").exists()
@@ -445,6 +446,12 @@ class TestColumns:
         assert joint.n == 3000
         assert joint.counts.sum(axis=1).min() >= 30
 
+    def test_neighbours_of_a_scale_are_joined(self, tmp_path: Path) -> None:
+        table = pd.DataFrame({"stress": ["low"] * 900 + ["mid"] * 11 + ["high"] * 12 + ["very high"] * 277})
+        spec = written(tmp_path, table.assign(ill=["yes", "no", "no"] * 400), "ill", "stress")
+        assert spec.categories["stress"] == ("low", "mid", "high", "very high")
+        assert spec.recode["stress"].groups == {"mid or high": ("mid", "high")}
+
     def test_codes_with_leading_zeros_stay_texts(self, tmp_path: Path) -> None:
         table = codes(3000)
         spec = written(tmp_path, table, "benefit", "postcode,born")
@@ -524,7 +531,9 @@ class TestColumns:
     ) -> None:
         rows = range(300 * each)
         columns = {f"q{k}": [f"{k}{(row * (k + 3) + row // (k + 2)) % 9}" for row in rows] for k in range(6)}
-        table = pd.DataFrame({"lane": [f"lane {k % 300}" for k in rows], **columns, "ill": [k % 3 < 1 for k in rows]})
+        often = np.where(np.array(columns["q0"]) < "06", 0.6, 0.2)
+        ill = np.random.default_rng(8).random(len(rows)) < often
+        table = pd.DataFrame({"lane": [f"lane {k % 300}" for k in rows], **columns, "ill": ill})
         spec = written(tmp_path, table, "ill", None)
         assert spec.publish[0] == "lane"
         assert spec.frequencies.protection == "threshold"
@@ -661,3 +670,40 @@ class TestFewRecords:
         spec = written(tmp_path, self.table(1500), "ill", None)
         assert len(spec.publish) == 12
         assert spec.groups.min_records == 20
+
+
+class TestWhatNoSpecIsFor:
+    """What cannot be released is said by `funnel init`, and not by the release of the spec that it wrote."""
+
+    def test_a_secret_that_is_published_alone(self, tmp_path: Path) -> None:
+        table = pd.DataFrame({"vote": ["a", "b", "b", "c"] * 100})
+        with pytest.raises(SpecError, match=r"--publish names vote, which is secret, and no other column.*one more"):
+            written(tmp_path, table, "vote", "vote")
+
+    def test_a_table_of_one_column(self, tmp_path: Path) -> None:
+        (tmp_path / "table.csv").write_text("a,a,vote\n" + "x,y,a\nz,y,b\n" * 100)
+        with pytest.raises(DataError, match="it has vote; a is left out, since several columns have this name"):
+            draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet)
+
+    def test_columns_that_tell_nothing_of_the_secret_have_no_classes(self, tmp_path: Path) -> None:
+        parts = {"a": 1, "b": 30, "c": 7, "d": 11, "e": 13}
+        table = pd.DataFrame({name: [f"{k // 4 // m % 30}x" for k in range(3_600)] for name, m in parts.items()})
+        table["ill"] = ["yes", "no", "no", "no"] * 900
+        spec = written(tmp_path, table, "ill", None)
+        assert (spec.publish, spec.frequencies.protection) == (("a", "b", "c"), "noise")
+
+    def test_where_all_combinations_can_be_published_no_classes_are_needed(self, tmp_path: Path) -> None:
+        parts = {"a": 1, "b": 2, "c": 4, "d": 8, "e": 16, "f": 32}
+        table = pd.DataFrame({name: [f"{k // 4 // m % 2}x" for k in range(7_680)] for name, m in parts.items()})
+        table["ill"] = ["yes", "no", "no", "no"] * 1_920
+        spec = written(tmp_path, table, "ill", None)
+        assert (len(spec.publish), spec.frequencies.protection) == (6, "threshold")
+        assert len(count_joint(spec, quiet).inputs) == 64
+
+
+def test_columns_that_are_left_out_of_all_are_told(tmp_path: Path) -> None:
+    rows = "".join(f"{k % 3},{k % 5},{k % 7},{k % 2}\n" for k in range(300))
+    (tmp_path / "table.csv").write_text(f"region,size,size,ill\n{rows}")
+    answers = Answers(("ill",), None)
+    said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
+    assert "size is left out, since several columns have this name" in said["notes"]

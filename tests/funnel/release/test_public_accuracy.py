@@ -7,9 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from funnel import LIP, Joint, Protocol, fit
+from funnel import LIP, Joint, Protocol, estimate, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation import share_information
+from funnel.estimation.departed_shares import DepartedShares
+from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.noise import discrete_laplace_variance
+from funnel.history.corrected import PARTS
 from funnel.protocol import DENOMINATOR
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public_accuracy import PublicAccuracy
@@ -26,7 +30,7 @@ def _protocol(matrix: list[list[float]]) -> Protocol:
 
 
 def _errors(protocol: Protocol, joint: Joint = JOINT) -> np.ndarray:
-    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol))
+    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol), joint.n)
     assert found is not None
     return found.errors
 
@@ -41,6 +45,22 @@ def test_errors_are_those_of_estimates_from_many_draws() -> None:
     )
     estimates = np.linalg.solve(protocol.matrix, drawn.T / JOINT.n)
     np.testing.assert_allclose(_errors(protocol), estimates.std(axis=1), rtol=0.08)
+
+
+@pytest.mark.parametrize("name", ["grr", "optimal"])
+def test_errors_are_those_of_estimates_that_departures_are_taken_off_of(name: str) -> None:
+    """Of twice as many records as there are people, as of people with several rows."""
+    protocol, records = fit(name, JOINT, LIP(0.5)), 2 * JOINT.n
+    told = NoisyDepartures(0.25, 40 * PARTS, np.zeros(len(protocol.outputs), dtype=np.int64))
+    departed = DepartedShares.of_counts(
+        told.counts.astype(float), discrete_laplace_variance(told.scale), records * PARTS
+    )
+    answers = np.rint(records * protocol.matrix / protocol.matrix.sum(axis=0) @ JOINT.p_input).astype(np.int64)
+    found = PublicAccuracy.of(PublicDistributions.of(counted(JOINT), protocol), records, departures=told)
+    assert found is not None
+    estimated = estimate(answers, protocol, departed=departed)
+    np.testing.assert_allclose(found.errors, estimated.errors, rtol=0.1)
+    assert (found.errors > 1.2 * _errors(protocol) / np.sqrt(2)).all()
 
 
 def test_what_is_published_as_it_is_has_no_error() -> None:
@@ -77,13 +97,13 @@ def test_too_many_values_are_not_computed(most: float, told: bool, monkeypatch: 
     joint = Joint.from_counts(np.full((1, 200), 9))
     weights = np.full((1, 200), DENOMINATOR, dtype=np.uint64)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs.of(["all"], 1, "Y"))
-    assert (PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol)) is not None) == told
+    assert (PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol), joint.n) is not None) == told
 
 
 def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
     inputs = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
     joint = Joint(np.array([[300, 200, 100, 50, 400, 90], [100, 300, 100, 90, 10, 60]]), JOINT.secret, inputs)
-    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), fit("grr", joint, LIP(0.5))))
+    found = PublicAccuracy.of(PublicDistributions.of(counted(joint), fit("grr", joint, LIP(0.5))), joint.n)
     assert found is not None
     assert [table.columns for table in found.tables] == [("x",), ("n",), ("x", "n")]
     assert (found.tables[2].errors <= found.errors).all()
@@ -95,5 +115,5 @@ def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
 def test_wide_tables_have_no_errors_to_tell() -> None:
     table = fit("grr", JOINT, LIP(0.3))
     entries = Protocol.of_sparse(SparseWeights.of(table.weights), table.marginal, table.inputs, table.outputs)
-    assert PublicAccuracy.of(PublicDistributions.of(counted(JOINT), table)) is not None
-    assert PublicAccuracy.of(PublicDistributions.of(counted(JOINT), entries)) is None
+    assert PublicAccuracy.of(PublicDistributions.of(counted(JOINT), table), JOINT.n) is not None
+    assert PublicAccuracy.of(PublicDistributions.of(counted(JOINT), entries), JOINT.n) is None

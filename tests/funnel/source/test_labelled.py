@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyreadstat
 import pytest
 
+from funnel.drafting.choice import Answers
+from funnel.drafting.command import GivenSource, draft_file
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.readers.formats import format_of, open_source
@@ -19,6 +23,7 @@ from funnel.readers.formats.loaded import column_of, labels_of
 from funnel.recount.arrow_files import loaded_table
 from funnel.recount.source import recount
 from funnel.source.counting import count_joint
+from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
 
 SEX, PARTY = {1: "male", 2: "female"}, {3: "Greens", 1: "Reds", 2: "Blues", 9: "refused"}
@@ -82,6 +87,24 @@ def test_both_computations_count_the_same(tmp_path: Path, ending: str) -> None:
     counted = count_joint(spec, quiet)
     assert counted.n == 60
     again = recount(spec)
+    assert sorted(again.counts.values()) == sorted(counted.counts[counted.counts > 0].tolist())
+
+
+def test_a_file_that_sas_wrote(tmp_path: Path) -> None:
+    """Nothing but SAS writes this format: these are the irises of Fisher (1936) from the R package haven (MIT)."""
+    path = tmp_path / "iris.sas7bdat"
+    path.write_bytes(lzma.decompress(Path(__file__).with_name("iris.sas7bdat.xz").read_bytes()))
+    columns = ("Species", "Sepal_Length", "Petal_Width")
+    spec = spec_of(path.name, tmp_path, secret=["Species"], publish=[*columns[1:]])
+    found = pa.Table.from_batches(open_source(spec).batches(columns))
+    assert found.num_rows == 150
+    assert found.slice(0, 1).to_pylist() == [{"Species": "setosa", "Sepal_Length": 5.1, "Petal_Width": 0.2}]
+    assert sorted(set(found["Species"].to_pylist())) == ["setosa", "versic", "virgin"]
+    assert pc.sum(found["Sepal_Length"]).as_py() == pytest.approx(876.5)
+    draft_file(GivenSource(str(path)), tmp_path / "s.toml", False, quiet, Answers(("Species",), ("Petal_Width",)))
+    spec = ReleaseSpec.load(tmp_path / "s.toml")
+    counted, again = count_joint(spec, quiet), recount(spec)
+    assert (counted.n, again.rows) == (150, 150)
     assert sorted(again.counts.values()) == sorted(counted.counts[counted.counts > 0].tolist())
 
 
