@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.estimation.expected_errors import TableErrors, tables_of
 from funnel.estimation.share_information import CountedShares, ShareInformation
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.history.corrected import PARTS
 from funnel.joint import FloatArray
@@ -40,7 +40,7 @@ class PublicAccuracy:
         laws: PublicDistributions,
         records: int,
         counted: bool = False,
-        departures: NoisyDepartures | None = None,
+        departures: NoisyAverages | None = None,
     ) -> PublicAccuracy | None:
         """Of published laws; None where there are too many values, as `ShareInformation.of` says.
 
@@ -51,7 +51,7 @@ class PublicAccuracy:
             That are published; of people with several rows more than the laws are of.
         counted : bool
             Whether shares are counted in the records as they are, which an invariant protocol is made for.
-        departures : NoisyDepartures or None
+        departures : NoisyAverages or None
             What is taken off the counts of outputs before shares are estimated.
         """
         occurring = np.flatnonzero(laws.p_input > 0)

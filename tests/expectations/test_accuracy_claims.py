@@ -15,7 +15,7 @@ from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation.estimation_utility import utility_of_estimates
 from funnel.estimation.share_information import ShareInformation
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.pipeline.expectations import accuracy_claims as accuracy
 from funnel.pipeline.expectations.accuracy_claims import Estimating, accuracy_claims, utility_share
 from funnel.protocol import DENOMINATOR
@@ -42,7 +42,7 @@ def singular() -> Protocol:
 
 
 def told(
-    protocol: Protocol, joint: Joint = JOINT, records: int | None = None, noise: NoisyDepartures | None = None
+    protocol: Protocol, joint: Joint = JOINT, records: int | None = None, noise: NoisyAverages | None = None
 ) -> dict[str, Any]:
     """What the report has of it."""
     laws = PublicDistributions.of(counted(joint), protocol)
@@ -81,7 +81,7 @@ def test_what_is_told_is_what_follows(protocol: Protocol) -> None:
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS[:3], singular()], ids=lambda one: one.mechanism)
 def test_the_noise_of_departures_and_all_records_are_in_what_is_told(protocol: Protocol) -> None:
-    noise = NoisyDepartures(0.25, 3 << 20, np.zeros(len(protocol.outputs), dtype=np.int64))
+    noise = NoisyAverages(0.25, 3 << 20, np.zeros(len(protocol.outputs), dtype=np.int64))
     numbers, records = told(protocol, records=5 * JOINT.n, noise=noise), 5 * JOINT.n
     assert failures(numbers, protocol, records=records, departures=noise.scale) == []
     for said in (

@@ -15,7 +15,7 @@ import numpy as np
 from funnel.alphabet import SEPARATOR, Alphabet
 from funnel.errors import DataError
 from funnel.findings.of_release import Audited, distribution_findings
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import FloatArray
@@ -93,7 +93,7 @@ class _Known:
     findings: PublicFindings
     rarity: PublicRarity
     left: Iterable[str]
-    departures: NoisyDepartures | None = None
+    departures: NoisyAverages | None = None
 
 
 def _counted(told: PublicReport, document: ProtocolDocument, frequencies: Frequencies) -> _Known:

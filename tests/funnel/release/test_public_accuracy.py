@@ -11,7 +11,7 @@ from funnel import LIP, Joint, Protocol, estimate, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation import share_information
 from funnel.estimation.departed_shares import DepartedShares
-from funnel.frequencies.departures import NoisyDepartures
+from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.history.corrected import PARTS
 from funnel.protocol import DENOMINATOR
@@ -51,7 +51,7 @@ def test_errors_are_those_of_estimates_from_many_draws() -> None:
 def test_errors_are_those_of_estimates_that_departures_are_taken_off_of(name: str) -> None:
     """Of twice as many records as there are people, as of people with several rows."""
     protocol, records = fit(name, JOINT, LIP(0.5)), 2 * JOINT.n
-    told = NoisyDepartures(0.25, 40 * PARTS, np.zeros(len(protocol.outputs), dtype=np.int64))
+    told = NoisyAverages(0.25, 40 * PARTS, np.zeros(len(protocol.outputs), dtype=np.int64))
     departed = DepartedShares.of_counts(
         told.counts.astype(float), discrete_laplace_variance(told.scale), records * PARTS
     )
