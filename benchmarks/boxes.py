@@ -1,4 +1,4 @@
-"""What a bound keeps over boxes of laws and over noisy counts, beside χ² and the counts alone, with certified gaps.
+"""What a bound keeps over boxes of distributions and over noisy counts, beside χ² and the counts alone (certified).
 
 ``python -m benchmarks.boxes`` measures every case that ``benchmarks/results/boxes.json`` lacks and writes
 ``benchmarks/results/boxes.md``. Seconds are of processor time of all threads; the limit is work that is counted.
@@ -94,7 +94,7 @@ def polyopt(joint: Joint, guarantee: Guarantee, limit: float) -> float | None:
 def write(rows: list[dict[str, Any]], path: Path) -> None:
     """The table."""
     lines = [
-        "# Bounds over boxes of laws and over noisy counts",
+        "# Bounds over boxes of distributions and over noisy counts",
         "",
         "Made by `python -m benchmarks.boxes`. Shares of H(X) in %; *noise*: counts with ε_c = 1, β = 0.01. Seconds of "
         "processor time. *PolyOpt* reads the secret and is over the χ² set.",

@@ -104,10 +104,10 @@ def _counted(source: pd.DataFrame, secret: str, columns: list[str]) -> Recount:
 
 def _information(joint: Joint) -> float:
     """I(S;X) in nats."""
-    law = joint.counts / joint.n
-    seen = law > 0
-    alone = law.sum(axis=1, keepdims=True) * law.sum(axis=0)
-    return float((law[seen] * np.log(law[seen] / alone[seen])).sum())
+    distribution = joint.counts / joint.n
+    seen = distribution > 0
+    alone = distribution.sum(axis=1, keepdims=True) * distribution.sum(axis=0)
+    return float((distribution[seen] * np.log(distribution[seen] / alone[seen])).sum())
 
 
 def page(rows: list[Row]) -> str:

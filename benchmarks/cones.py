@@ -11,7 +11,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def srlip_cone(p: FloatArray, shape: tuple[int, ...], epsilon: float) -> FloatArray:
-    """Rows of SRLIP (PF (19)) for a joint law (c, a) whose inputs are a product of attributes of this shape.
+    """Rows of SRLIP (PF (19)) for a joint distribution (c, a) whose inputs are a product of attributes of this shape.
 
     For every proper subset J of attributes (none: LIP), value x_J and secret s: ``e^-ε P(y|x_J) <= P(y|s,x_J) <=
     e^ε P(y|x_J)``, linear in the row T.

@@ -1,8 +1,8 @@
-"""How often a set of laws holds the true one: boxes of Clopper–Pearson limits, and the χ² set, for every sample size.
+"""How often a set of distributions holds the true one: Clopper–Pearson boxes and the χ² set, for any sample size.
 
-``python -m benchmarks.coverage`` draws samples from laws that are even, sparse or nearly deterministic and counts how
-often each set, at α = 0.05, holds the law that they were drawn from. ``--again 8000`` measures rows that were below
-95 % again: whether that was chance is seen from other samples only. The rows go to
+``python -m benchmarks.coverage`` draws samples from distributions that are even, sparse or nearly deterministic and
+counts how often each set, at α = 0.05, holds the distribution that they were drawn from. ``--again 8000`` measures rows
+that were below 95 % again: whether that was chance is seen from other samples only. The rows go to
 ``benchmarks/results/coverage.json`` and a page of them to ``benchmarks/results/coverage.md``.
 """
 
@@ -58,38 +58,38 @@ LAWS: dict[str, Callable[[np.random.Generator, int, int], FloatArray]] = {
 }
 
 
-def in_box(law: FloatArray, box: DistributionBox) -> bool:
+def in_box(distribution: FloatArray, box: DistributionBox) -> bool:
     """Whether every p(x|s) and p(s) is within its limits."""
-    prior = law.sum(axis=1)
-    given = law / prior[:, None] * UNIT
+    prior = distribution.sum(axis=1)
+    given = distribution / prior[:, None] * UNIT
     return bool(
         ((box.lower <= given) & (given <= box.upper)).all()
         and ((box.prior_lower <= prior * UNIT) & (prior * UNIT <= box.prior_upper)).all()
     )
 
 
-def in_chi2(law: FloatArray, joint: Joint) -> bool:
+def in_chi2(distribution: FloatArray, joint: Joint) -> bool:
     """Whether ``Σ (P̂ - P)²/P`` is within the radius."""
-    seen = law > 0
-    distance = float(((joint.p[seen] - law[seen]) ** 2 / law[seen]).sum())
-    return distance <= confidence_radius(law.size, joint.n, ALPHA)
+    seen = distribution > 0
+    distance = float(((joint.p[seen] - distribution[seen]) ** 2 / distribution[seen]).sum())
+    return distance <= confidence_radius(distribution.size, joint.n, ALPHA)
 
 
 def measured(kind: str, shape: tuple[int, int], n: int, samples: int, seed: str = "") -> Row:
-    """Shares of samples, each from a law of its own, whose sets hold it; those that lack a secret are counted apart."""
+    """Shares of samples, each from its own distribution, whose sets hold it; those that lack a secret apart."""
     random = np.random.default_rng(zlib.crc32(f"{seed}{kind}|{shape}|{n}".encode()))
     boxes = chi2 = told = 0
     for _ in range(samples):
-        law = LAWS[kind](random, *shape)
-        counts = random.multinomial(n, law.ravel()).reshape(shape)
+        distribution = LAWS[kind](random, *shape)
+        counts = random.multinomial(n, distribution.ravel()).reshape(shape)
         if not counts.any(axis=1).all():
             continue
         joint = Joint.from_counts(counts)
         told += 1
-        boxes += in_box(law, distribution_box(joint, ALPHA))
-        chi2 += in_chi2(law, joint)
+        boxes += in_box(distribution, distribution_box(joint, ALPHA))
+        chi2 += in_chi2(distribution, joint)
     return {
-        "law": kind,
+        "distribution": kind,
         "secrets": shape[0],
         "inputs": shape[1],
         "n": n,
@@ -104,24 +104,26 @@ def measure_again(rows: list[Row], samples: int) -> None:
     """Note of every row that was below the nominal coverage what other samples say, more of them."""
     for row in rows:
         if row["boxes"] < 1 - ALPHA:
-            other = measured(row["law"], (row["secrets"], row["inputs"]), row["n"], samples, "again|")
+            other = measured(row["distribution"], (row["secrets"], row["inputs"]), row["n"], samples, "again|")
             row["again"] = {"samples": samples - other["without a secret"], "boxes": other["boxes"]}
 
 
 def page(rows: list[Row]) -> str:
     """The rows as Markdown."""
     parts = [
-        "# How often a set of laws holds the true one",
+        "# How often a set of distributions holds the true one",
         "",
-        "Nominal: 95 %. Each sample has a law of its own; those that lack a secret set no bound and are left out.",
+        "Nominal: 95 %. Each sample has a distribution of its own; those that lack a secret set no bound and are "
+        "left out.",
         "",
-        "| law | cells | records | samples | boxes | χ² set |",
+        "| distribution | cells | records | samples | boxes | χ² set |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
         told = row["samples"] - row["without a secret"]
         parts.append(
-            f"| {row['law']} | {row['secrets']} × {row['inputs']} | {row['n']:,} | {told:,} | {row['boxes']:.1%} "
+            f"| {row['distribution']} | {row['secrets']} × {row['inputs']} | {row['n']:,} | {told:,} | "
+            f"{row['boxes']:.1%} "
             f"| {row['chi2']:.1%} |"
         )
     least = {name: min(row[name] for row in rows) for name in ("boxes", "chi2")}
@@ -146,14 +148,14 @@ def page(rows: list[Row]) -> str:
             "Rows of boxes below 95 %, measured again with other samples, and more of them; p is how likely so few are "
             "where the true coverage is 95 %:",
             "",
-            "| law | cells | records | first | again | samples | p |",
+            "| distribution | cells | records | first | again | samples | p |",
             "|---|---|---|---|---|---|---|",
         ]
         for row in repeated:
             number, share = row["again"]["samples"], row["again"]["boxes"]
             p = float(binom.cdf(round(share * number), number, 1 - ALPHA))
             parts.append(
-                f"| {row['law']} | {row['secrets']} × {row['inputs']} | {row['n']:,} | {row['boxes']:.1%} "
+                f"| {row['distribution']} | {row['secrets']} × {row['inputs']} | {row['n']:,} | {row['boxes']:.1%} "
                 f"| {share:.1%} | {number:,} | {p:.2f} |"
             )
     return "\n".join(parts) + "\n"
@@ -161,7 +163,7 @@ def page(rows: list[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", default=1000, type=int, help="samples of each law, shape and size")
+    parser.add_argument("--samples", default=1000, type=int, help="samples of each distribution, shape and size")
     parser.add_argument("--page", action="store_true", help="write the page of the rows that are there, only")
     parser.add_argument(
         "--again", type=int, metavar="SAMPLES", help="measure rows below the nominal coverage again, only"

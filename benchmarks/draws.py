@@ -1,4 +1,4 @@
-"""A hundred million draws put to the test: chi-square of every input's law, and a serial test of neighbouring draws."""
+"""A hundred million draws put to the test: chi-square of every input's distribution, and a test of neighbours."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def p_values(rows: int = 100_000_000, inputs: int = 16, outputs: int = 16) -> di
     """P-values, each uniform on [0, 1] if draws are as declared and independent.
 
     The chi-square test compares the counts of (input, output) with the weights, all inputs together. The serial test
-    draws all rows of one input and compares the counts of (output, next output) with the square of its law; the words
-    in the middle of which a piece ends are neighbours too.
+    draws all rows of one input and compares the counts of (output, next output) with the square of its distribution;
+    the words in the middle of which a piece ends are neighbours too.
     """
     choice = np.random.default_rng(7)
     shares = choice.dirichlet(np.full(outputs, 0.5), inputs).T
@@ -39,10 +39,10 @@ def p_values(rows: int = 100_000_000, inputs: int = 16, outputs: int = 16) -> di
             follow.shape
         )
         last = drawn[-1:]
-    pairs, law = counts.counts().pairs, weights / DENOMINATOR
-    expected = law.T * pairs[:inputs].sum(axis=1, keepdims=True)
+    pairs, distribution = counts.counts().pairs, weights / DENOMINATOR
+    expected = distribution.T * pairs[:inputs].sum(axis=1, keepdims=True)
     chi2 = float(((pairs[:inputs] - expected) ** 2 / expected).sum())
-    both = np.outer(law[:, 0], law[:, 0]) * follow.sum()
+    both = np.outer(distribution[:, 0], distribution[:, 0]) * follow.sum()
     serial = float(((follow - both) ** 2 / both).sum())
     return {
         "rows": rows,
@@ -50,11 +50,11 @@ def p_values(rows: int = 100_000_000, inputs: int = 16, outputs: int = 16) -> di
         "chi2_p": float(stats.chi2.sf(chi2, inputs * (outputs - 1))),
         "serial_chi2": serial,
         # Overlapping pairs: the usual statistic less that of single draws is chi-square (Good 1953).
-        "serial_p": float(stats.chi2.sf(serial - _single(follow, law[:, 0]), outputs**2 - outputs)),
-        "impossible": int(pairs[:inputs][law.T == 0].sum()),
+        "serial_p": float(stats.chi2.sf(serial - _single(follow, distribution[:, 0]), outputs**2 - outputs)),
+        "impossible": int(pairs[:inputs][distribution.T == 0].sum()),
     }
 
 
-def _single(follow: np.ndarray, law: np.ndarray) -> float:
+def _single(follow: np.ndarray, distribution: np.ndarray) -> float:
     once = follow.sum(axis=1)
-    return float(((once - law * once.sum()) ** 2 / (law * once.sum())).sum())
+    return float(((once - distribution * once.sum()) ** 2 / (distribution * once.sum())).sum())

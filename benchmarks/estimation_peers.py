@@ -27,17 +27,17 @@ NAMES = ("pure-ldp", "pure-ldp, simplex", "multi-freq-ldpy MI", "multi-freq-ldpy
 
 
 def channel_of(kind: str, epsilon: float) -> Protocol:
-    """The law of the reports as a protocol: of GRR one of the values, of OUE a set of them."""
+    """The distribution of the reports as a protocol: of GRR one of the values, of OUE a set of them."""
     if kind == "GRR":
         matrix = np.full((K, K), 1.0)
         np.fill_diagonal(matrix, np.exp(epsilon))
         return _protocol(matrix / matrix.sum(axis=0), VALUES)
     sets = np.array(list(itertools.product((0, 1), repeat=K)))
     inside, outside = 0.5, 1 / (np.exp(epsilon) + 1)
-    law = np.where(sets[:, :, None] == 1, outside, 1 - outside) * np.ones(K)
+    distribution = np.where(sets[:, :, None] == 1, outside, 1 - outside) * np.ones(K)
     for x in range(K):
-        law[:, x, x] = np.where(sets[:, x] == 1, inside, 1 - inside)
-    return _protocol(law.prod(axis=1), tuple(("".join(map(str, one)),) for one in sets))
+        distribution[:, x, x] = np.where(sets[:, x] == 1, inside, 1 - inside)
+    return _protocol(distribution.prod(axis=1), tuple(("".join(map(str, one)),) for one in sets))
 
 
 def _protocol(matrix: Any, outputs: tuple[tuple[str, ...], ...]) -> Protocol:

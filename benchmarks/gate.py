@@ -50,7 +50,7 @@ from funnel.sampling.partitions import plan_rows
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 ADULT = HERE.parent / "data" / "adult.parquet"
-# Confidence of all bounds on probabilities and of the check of whole laws.
+# Confidence of all bounds on probabilities and of the check of whole distributions.
 CONFIDENCE = 0.99
 # Without noise; that of frequencies is derived (docs/validation.md).
 _MEASURED = tuple(name for name in SHARES if name != "frequencies")
@@ -84,11 +84,11 @@ class Shape:
 
 
 def _drawn(rows: int, secrets: int, inputs: int, skew: float) -> pa.Table:
-    """Records of a law with common and rare values, the same in every run."""
+    """Records of a distribution with common and rare values, the same in every run."""
     rng = np.random.default_rng([rows, secrets, inputs])
-    law = np.outer((1 + np.arange(secrets)) ** -skew, (1 + np.arange(inputs)) ** -skew)
-    law *= rng.uniform(0.4, 1.6, law.shape)
-    cells = rng.choice(law.size, rows, p=(law / law.sum()).ravel())
+    distribution = np.outer((1 + np.arange(secrets)) ** -skew, (1 + np.arange(inputs)) ** -skew)
+    distribution *= rng.uniform(0.4, 1.6, distribution.shape)
+    cells = rng.choice(distribution.size, rows, p=(distribution / distribution.sum()).ravel())
     return pa.table({"s": [f"s{cell // inputs}" for cell in cells], "x": [f"x{cell % inputs}" for cell in cells]})
 
 
@@ -232,10 +232,10 @@ def alarms(source: Source, done: list[dict[str, Any]], releases: int) -> Iterato
 
 
 def above_uniform(p: np.ndarray) -> tuple[float, float]:
-    """How far a sample of p-values is above the uniform law at worst, and how far it may be by chance.
+    """How far a sample of p-values is above the uniform distribution at worst, and how far it may be by chance.
 
     The second is the bound of Dvoretzky, Kiefer, Wolfowitz and Massart: uniform p-values, and all the more larger ones,
-    have a law that is further above at any place with a probability of at most 1 - `CONFIDENCE`.
+    have a distribution that is further above at any place with a probability of at most 1 - `CONFIDENCE`.
     """
     ordered = np.sort(p)
     excess = np.arange(1, len(p) + 1) / len(p) - ordered
@@ -260,12 +260,14 @@ class Sample:
         self.joint = shape.joint
         guarantee = funnel.LIP(1.0)
         self.protocol = coarsened(self.joint, guarantee, funnel.optimal(self.joint, guarantee).protocol)
-        law = self.protocol.matrix.T
-        self._law = law / law.sum(axis=1, keepdims=True)
+        distribution = self.protocol.matrix.T
+        self._distribution = distribution / distribution.sum(axis=1, keepdims=True)
         # What tells most of a value among what it may become: impossible outputs are refused without any statistics.
-        self._telling = np.where(law > 0, law / (law.T @ self.joint.p_input), 0).argmax(axis=1)
+        self._telling = np.where(distribution > 0, distribution / (distribution.T @ self.joint.p_input), 0).argmax(
+            axis=1
+        )
         # Of rows that are published as they are, so many would not have been drawn like that.
-        self.changed = 1 - float(self.joint.p_input @ law[np.arange(len(law)), self._telling])
+        self.changed = 1 - float(self.joint.p_input @ distribution[np.arange(len(distribution)), self._telling])
         self._rows = np.repeat(
             np.stack(np.nonzero(self.joint.counts)), self.joint.counts[np.nonzero(self.joint.counts)], axis=1
         )
@@ -276,7 +278,7 @@ class Sample:
         table = np.zeros((c + 1, a + 1, len(self.protocol.outputs)), dtype=np.int64)
         for s, x in zip(*np.nonzero(self.joint.counts), strict=True):
             true = rng.binomial(self.joint.counts[s, x], share)
-            table[s, x] = rng.multinomial(self.joint.counts[s, x] - true, self._law[x])
+            table[s, x] = rng.multinomial(self.joint.counts[s, x] - true, self._distribution[x])
             table[s, x, self._telling[x]] += true
         return self._refused(table)
 
@@ -315,7 +317,7 @@ class Sample:
         return False
 
     def _outputs(self, inputs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        thresholds = self._law.cumsum(axis=1)[inputs, :-1]
+        thresholds = self._distribution.cumsum(axis=1)[inputs, :-1]
         return (rng.random(len(inputs))[:, np.newaxis] >= thresholds).sum(axis=1)
 
     def _refused(self, table: np.ndarray) -> bool:

@@ -1,13 +1,13 @@
 """Rows for many histories: how the work grows with histories, symbols and versions, beside scipy in the same run.
 
 ``python -m benchmarks.histories --data census_income_kdd.parquet`` follows a panel of people through versions of a
-table, version by version as `funnel.History` does: laws of histories, programmes, draws. There is no real panel of
-10^5 people at hand, so it is made: in the first version everybody is drawn from the records of Census-Income aged 15 or
-more (married or not is the secret, age class and sex are published); in every later one a person keeps what they are
-with probability 0.8 and else is drawn anew from the same law. Beside it `scipy.optimize.linprog` (HiGHS) solves the
-programmes of a few of the same histories one by one. The rows go to ``benchmarks/results/histories.json``, and a
-table of all of them to ``benchmarks/results/histories.md``. With ``whole`` the versions are published by
-`funnel.History.extend`: everything from the table to the drawn release, proofs included.
+table, version by version as `funnel.History` does: distributions of histories, programmes, draws. There is no real
+panel of 10^5 people at hand, so it is made: in the first version everybody is drawn from the records of Census-Income
+aged 15 or more (married or not is the secret, age class and sex are published); in every later one a person keeps what
+they are with probability 0.8 and else is drawn anew from the same distribution. Beside it `scipy.optimize.linprog`
+(HiGHS) solves the programmes of a few of the same histories one by one. The rows go to
+``benchmarks/results/histories.json``, and a table of all of them to ``benchmarks/results/histories.md``. With ``whole``
+the versions are published by `funnel.History.extend`: everything from the table to the drawn release, proofs included.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Panel:
     def __init__(self, data: Path, people: int, symbols: int, seed: int = 5) -> None:
         self._rng = np.random.default_rng(seed)
         self.people, self.symbols = people, symbols
-        self.law = _census(data, symbols)
+        self.distribution = _census(data, symbols)
         self.cells = self._drawn(people)
         self._before = self.cells
         self.nodes = np.zeros(people, dtype=np.int64)
         self._posteriors: np.ndarray | None = None
 
     def _drawn(self, number: int) -> np.ndarray:
-        return self._rng.choice(self.law.size, size=number, p=self.law.ravel())
+        return self._rng.choice(self.distribution.size, size=number, p=self.distribution.ravel())
 
     def change(self) -> None:
         """A version later."""
@@ -62,9 +62,9 @@ class Panel:
         self.cells = self.cells.copy()
         self.cells[moves] = self._drawn(int(moves.sum()))
 
-    def laws(self) -> np.ndarray:
-        """P(s, x | h) of the histories that people have, (m, 2, symbols): the first-order law of the real changes."""
-        size = self.law.size
+    def distributions(self) -> np.ndarray:
+        """P(s, x | h) of the histories people have, (m, 2, symbols): the first-order one of the real changes."""
+        size = self.distribution.size
         now = np.bincount(self.cells, minlength=size) / self.people
         if self._posteriors is None:
             return now.reshape(1, 2, -1)
@@ -73,14 +73,14 @@ class Panel:
         kernel = np.where(total > 0, changes / np.maximum(total, 1), now)
         return (self._posteriors @ kernel).reshape(len(self._posteriors), 2, -1)
 
-    def publish(self, laws: np.ndarray, rows: Rows) -> None:
+    def publish(self, distributions: np.ndarray, rows: Rows) -> None:
         """Draw an output for everybody; their histories grow by it."""
         channels = rows.assigned[self.nodes]
         drawn = rows.library.cumsum(axis=1)[channels, :, self.cells % self.symbols]
         outputs = (drawn < self._rng.random(self.people)[:, None]).sum(axis=1).clip(max=rows.library.shape[1] - 1)
         pairs, self.nodes = np.unique(self.nodes * rows.library.shape[1] + outputs, return_inverse=True)
         parents, made = np.divmod(pairs, rows.library.shape[1])
-        joint = laws[parents] * rows.library[rows.assigned[parents], made][:, None, :]
+        joint = distributions[parents] * rows.library[rows.assigned[parents], made][:, None, :]
         joint = joint.reshape(len(pairs), -1)
         self._posteriors = joint / joint.sum(axis=1, keepdims=True)
 
@@ -97,7 +97,7 @@ class Panel:
 
 
 def _census(data: Path, symbols: int) -> np.ndarray:
-    """The law of (married, age class and sex) of people aged 15 or more, (2, symbols)."""
+    """The distribution of (married, age class and sex) of people aged 15 or more, (2, symbols)."""
     table = pq.read_table(data, columns=["age", "sex", "marital-stat"]).to_pandas()
     table = table[table["age"] >= 15]
     classes = symbols // 2
@@ -113,26 +113,26 @@ class Setting:
     """The target of a panel, its gains, and the programmes of a version."""
 
     def __init__(self, panel: Panel) -> None:
-        joint = funnel.Joint.from_counts(np.round(panel.law * 1e6).astype(np.int64))
+        joint = funnel.Joint.from_counts(np.round(panel.distribution * 1e6).astype(np.int64))
         self.target = funnel.optimal(joint, GUARANTEE, time_limit=30.0).protocol.matrix
 
-    def programmes(self, panel: Panel, laws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def programmes(self, panel: Panel, distributions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Masses (m, a), the cone, and gains (b, a) at the target."""
-        now = np.bincount(panel.cells, minlength=panel.law.size).reshape(2, -1) / panel.people
-        shares = np.bincount(panel.nodes, minlength=len(laws)) / panel.people
+        now = np.bincount(panel.cells, minlength=panel.distribution.size).reshape(2, -1) / panel.people
+        shares = np.bincount(panel.nodes, minlength=len(distributions)) / panel.people
         cone = GUARANTEE.posterior_cone(now.sum(axis=1))
         outputs = self.target @ now.sum(axis=0)
         gains = np.log(np.maximum(self.target, ZERO) / np.maximum(outputs, ZERO)[:, None])
-        return shares[:, None] * laws.sum(axis=1), cone, gains
+        return shares[:, None] * distributions.sum(axis=1), cone, gains
 
 
 def measured(panel: Panel, setting: Setting, case: str, version: int) -> tuple[Row, np.ndarray, Rows]:
     """The programmes of one version: as `follow` asks for them, and a few of them by scipy."""
-    laws = panel.laws()
-    masses, cone, gains = setting.programmes(panel, laws)
-    priors = np.zeros(len(laws), dtype=np.int64)
+    distributions = panel.distributions()
+    masses, cone, gains = setting.programmes(panel, distributions)
+    priors = np.zeros(len(distributions), dtype=np.int64)
     begun, worked = time.perf_counter(), time.process_time()
-    search = RowSearch(laws, masses, priors, [cone])
+    search = RowSearch(distributions, masses, priors, [cone])
     rows = search.best(gains)
     seconds, processor = time.perf_counter() - begun, time.process_time() - worked
     begun = time.process_time()
@@ -146,7 +146,7 @@ def measured(panel: Panel, setting: Setting, case: str, version: int) -> tuple[R
         "people": panel.people,
         "symbols": panel.symbols,
         "version": version,
-        "histories": len(laws),
+        "histories": len(distributions),
         "programmes": rows.programmes,
         "channels": len(rows.library),
         "seconds": seconds,
@@ -156,19 +156,19 @@ def measured(panel: Panel, setting: Setting, case: str, version: int) -> tuple[R
         "kept": rows.value / rows.bound,
         "kept by few": few.value / rows.bound,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        **_beside(laws, masses, cone, gains, rows),
+        **_beside(distributions, masses, cone, gains, rows),
     }
-    return row, laws, rows
+    return row, distributions, rows
 
 
-def _beside(laws: np.ndarray, masses: np.ndarray, cone: np.ndarray, gains: np.ndarray, rows: Rows) -> Row:
+def _beside(distributions: np.ndarray, masses: np.ndarray, cone: np.ndarray, gains: np.ndarray, rows: Rows) -> Row:
     """scipy on some of the histories: seconds for all of them at that pace, and the worst that one of them misses."""
-    chosen = np.unique(np.linspace(0, len(laws) - 1, BESIDE).astype(int))
+    chosen = np.unique(np.linspace(0, len(distributions) - 1, BESIDE).astype(int))
     outputs, inputs = gains.shape
     begun, optimum, reached = time.process_time(), 0.0, 0.0
     for h in chosen:
-        posteriors = cone @ laws[h]
-        limits = posteriors - np.maximum(posteriors.sum(axis=1), 0)[:, None] * laws[h].sum(axis=0)
+        posteriors = cone @ distributions[h]
+        limits = posteriors - np.maximum(posteriors.sum(axis=1), 0)[:, None] * distributions[h].sum(axis=0)
         answer = linprog(
             -(gains * masses[h]).ravel() / masses[h].sum(),
             A_ub=np.kron(np.eye(outputs), limits),
@@ -180,7 +180,7 @@ def _beside(laws: np.ndarray, masses: np.ndarray, cone: np.ndarray, gains: np.nd
         optimum -= answer.fun * masses[h].sum()
         reached += rows.values[h]
     each = (time.process_time() - begun) / len(chosen)
-    return {"scipy": each * len(laws), "kept beside scipy": reached / optimum}
+    return {"scipy": each * len(distributions), "kept beside scipy": reached / optimum}
 
 
 def growth(data: Path, limit: int) -> list[Row]:
@@ -199,14 +199,16 @@ def growth(data: Path, limit: int) -> list[Row]:
             if version:
                 panel.change()
             if version in versions:
-                row, laws, rows = measured(panel, setting, case, version + 1)
+                row, distributions, rows = measured(panel, setting, case, version + 1)
                 found.append(row)
                 print(json.dumps(row), flush=True)
             else:
-                laws = panel.laws()
-                masses, cone, gains = setting.programmes(panel, laws)
-                rows = RowSearch(laws, masses, np.zeros(len(laws), dtype=np.int64), [cone]).best(gains)
-            panel.publish(laws, rows)
+                distributions = panel.distributions()
+                masses, cone, gains = setting.programmes(panel, distributions)
+                rows = RowSearch(distributions, masses, np.zeros(len(distributions), dtype=np.int64), [cone]).best(
+                    gains
+                )
+            panel.publish(distributions, rows)
     return found
 
 

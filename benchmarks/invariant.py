@@ -144,13 +144,16 @@ def _again(joint: Joint, guarantee: Guarantee, weights: list[list[int]]) -> floa
 def _whole(joint: Joint, guarantee: Guarantee) -> tuple[float | None, float | None]:
     """The optimum over all pairs with all conditions by HiGHS, and its seconds; None if it is too large or no cone."""
     seen = joint.p_input > 0
-    law = joint.p_input[seen]
-    n = len(law)
+    distribution = joint.p_input[seen]
+    n = len(distribution)
     if n * n > _WHOLE or not isinstance(guarantee, ConeGuarantee) or not seen.all() or joint.bounds is not None:
         return None, None
     began = time.process_time()
     conditions = sp.kron(sp.eye_array(n), sp.csr_array(guarantee.cone(joint)))
-    sums, balance = sp.kron(np.ones((1, n)), sp.eye_array(n)), sp.kron(sp.diags_array(1 / law), law[None])
+    sums, balance = (
+        sp.kron(np.ones((1, n)), sp.eye_array(n)),
+        sp.kron(sp.diags_array(1 / distribution), distribution[None]),
+    )
     found = linprog(
         -np.diag(counted(joint, "root")).ravel(),
         A_ub=conditions,

@@ -1,9 +1,9 @@
 """Optimal LDP: the cone in dimension a - 1 against the polytope of all channels, a(a - 1) dimensions, of PF theorem 2.
 
-Both are given the same random 2 × a laws (uniform, then normalised, as in the paper's experiment) in the same run.
-Writes ``benchmarks/results/ldp_polytope.json`` and prints a table.
+Both are given the same random 2 × a distributions (uniform, then normalised, as in the paper's experiment) in the same
+run. Writes ``benchmarks/results/ldp_polytope.json`` and prints a table.
 
-    python benchmarks/ldp_polytope.py [--limit SECONDS] [--laws NUMBER] [--largest A]
+    python benchmarks/ldp_polytope.py [--limit SECONDS] [--distributions NUMBER] [--largest A]
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RESULTS = Path(__file__).parent / "results" / "ldp_polytope.json"
 
 
 def random_joint(seed: int, size: int) -> funnel.Joint:
-    """A 2 × a law with uniform, then normalised cells, as counts of about a million records."""
+    """A 2 × a distribution with uniform, then normalised cells, as counts of about a million records."""
     cells = np.random.default_rng(seed).uniform(size=(2, size))
     return funnel.Joint.from_counts(np.maximum(1, np.round(cells / cells.sum() * 10**6)).astype(np.int64))
 
@@ -56,10 +56,10 @@ def direct_within(joint: funnel.Joint, limit: float) -> tuple[float, int, float]
     return result
 
 
-def measure(size: int, laws: int, limit: float) -> dict[str, Any]:
-    """Both ways on the same laws; medians."""
+def measure(size: int, distributions: int, limit: float) -> dict[str, Any]:
+    """Both ways on the same distributions; medians."""
     cone_seconds, direct_seconds, vertices, finished = [], [], [], True
-    for seed in range(laws):
+    for seed in range(distributions):
         joint = random_joint(seed, size)
         funnel.optimal(joint, funnel.LDP(EPSILON))
         solution = funnel.optimal(joint, funnel.LDP(EPSILON))
@@ -79,7 +79,7 @@ def measure(size: int, laws: int, limit: float) -> dict[str, Any]:
     polytope = statistics.median(direct_seconds) if finished else None
     return {
         "a": size,
-        "laws": laws,
+        "distributions": distributions,
         "cone_seconds": cone,
         "polytope_seconds": polytope,
         "polytope_limit": None if finished else limit,
@@ -91,15 +91,15 @@ def measure(size: int, laws: int, limit: float) -> dict[str, Any]:
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds the polytope may take for one law")
-    parser.add_argument("--laws", type=int, default=5, help="random laws for each size")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds the polytope may take for one distribution")
+    parser.add_argument("--distributions", type=int, default=5, help="random distributions for each size")
     parser.add_argument("--largest", type=int, default=5, help="largest number of inputs")
     options = parser.parse_args()
-    print(f"optimal LDP({EPSILON}) for random 2 × a laws, median seconds")
+    print(f"optimal LDP({EPSILON}) for random 2 × a distributions, median seconds")
     print(f"{'a':>2} {'cone (a-1 dim.)':>16} {'polytope (a(a-1) dim.)':>23} {'its vertices':>13} {'ratio':>10}")
     rows = []
     for size in range(2, options.largest + 1):
-        row = measure(size, options.laws, options.limit)
+        row = measure(size, options.distributions, options.limit)
         rows.append(row)
         finished = row["polytope_seconds"] is not None
         polytope = f"{row['polytope_seconds']:.4f}" if finished else f"> {options.limit:g}"

@@ -48,7 +48,7 @@ from funnel.settings.protection_settings import FrequencySettings
 from tests.waves import WAVES, wave
 
 RESULTS = Path(__file__).parent / "results"
-# Of so many parts a row of the law is made.
+# Of so many parts a row of the distribution is made.
 _PARTS = 1 << 35
 CASES: Mapping[str, tuple[str, tuple[str, ...], LIP]] = {
     "movers and stayers": ("ill", ("size",), LIP(1.0)),
@@ -90,7 +90,7 @@ def of_all(tables: Split) -> Moves:
 
 
 def by_class(tables: Split, earlier: Joint, joint: Joint) -> Changes:
-    """The law of changes of both kinds: who had changed moves as `Moves` says, others stay or go somewhere else."""
+    """The distribution of changes of both kinds: movers move as `Moves` says, others stay or go elsewhere."""
     never, since, before = tables
     a, b = len(joint.inputs), len(earlier.inputs)
     rows: Counter[tuple[int, int]] = Counter()
@@ -140,27 +140,29 @@ def published(tables: list[tuple[str, pa.Table]], case: str, epsilon: float, bot
         cells = places[0] * a + places[1]
         public = protect(counted, settings, tables=int(number > 0)).joint
         has = np.zeros(len(ids), dtype=np.int64)
-        for law, were, changed in known:
+        for distribution, were, changed in known:
             there = were[ids] >= 0
-            has[there] |= changed[ids][there] | differs(law, were[ids][there], counted, cells[there])
-        exact, laws, classes, came = {}, {}, {}, {}
-        for v, (law, were, changed) in enumerate(known):
+            has[there] |= changed[ids][there] | differs(distribution, were[ids][there], counted, cells[there])
+        exact, distributions, classes, came = {}, {}, {}, {}
+        for v, (distribution, were, changed) in enumerate(known):
             was, had, there, before = were[ids], changed[ids], were[ids] >= 0, past.chapters[v].joint
-            exact[v] = Changes.counted(class_cells(was, had, len(law.inputs))[there], class_cells(cells, has, a)[there])
+            exact[v] = Changes.counted(
+                class_cells(was, had, len(distribution.inputs))[there], class_cells(cells, has, a)[there]
+            )
             these = last[ids] == v
-            tables_of = split(was[these], cells[these], had[these], has[these], law, counted)
+            tables_of = split(was[these], cells[these], had[these], has[these], distribution, counted)
             part = part_for(settings, NOTHING)
             if both:
                 noisy = with_noise(tables_of, part)
                 classes[v], moves = by_class(noisy, before, public), of_all(noisy)
             else:
                 moves = noisy_moves([of_all(tables_of)], [before], public, part).since[0]
-            laws[v], came[v] = moves.changes(before, public), float(moves.people)
+            distributions[v], came[v] = moves.changes(before, public), float(moves.people)
         who = attending(past, expected, came, float(public.n))
         observers = OBSERVERS if both else (TRANSITIONS,)
         known_of = {"by_class": classes if both else None, "observers": observers}
         target = fit("optimal", public, bound)
-        now = replace(expected_people(past, who, public, laws), **known_of)
+        now = replace(expected_people(past, who, public, distributions), **known_of)
         try:
             predicted = follow(past, now, bound, name, target=target, read_alone=True)
         except DataError:
@@ -168,10 +170,10 @@ def published(tables: list[tuple[str, pa.Table]], case: str, epsilon: float, bot
             return [*found, {"wave": name, "people": len(ids), "kept": None}]
         of_people = {v: changes_without_class(one, known[v][0], counted) for v, one in exact.items()}
         real = Observed.counted(counted, of_people, nodes[ids], cells % a)
-        step = fitted(predicted, replace(real.known_by(public, laws), **known_of)).step
+        step = fitted(predicted, replace(real.known_by(public, distributions), **known_of)).step
         outputs = _drawn(step, nodes[ids], cells % a, rng)
-        law_of = distributions_before(past, who.nodes, public, laws).values.sum(axis=1)
-        after, said, people, others = answered(who, law_of, predicted.library, predicted.drawn_from)
+        distribution_of = distributions_before(past, who.nodes, public, distributions).values.sum(axis=1)
+        after, said, people, others = answered(who, distribution_of, predicted.library, predicted.drawn_from)
         b = len(step.channel.outputs)
         foreseen, pairs = after * b + said, nodes[ids] * b + outputs
         codes = np.concatenate([foreseen, np.setdiff1d(pairs, foreseen)])
@@ -202,20 +204,20 @@ def beyond(truth: Past, observed: Observed, step: Step) -> dict[str, dict[str, f
     """For observers who know the exact changes: the share of the answers beyond the bound, and the worst level."""
     allowed = allowed_by(step.guarantee)
     found: dict[str, dict[str, float | None]] = {}
-    for standing in stand(truth, observed, step.guarantee).everybody:
-        channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    for status in stand(truth, observed, step.guarantee).everybody:
+        channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
         mass, worst = 0.0, 0.0
         for place, channel in enumerate(channels.tolist()):
             rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)
-            outputs = standing.laws.values[place] @ rows.T
+            outputs = status.distributions.values[place] @ rows.T
             outputs = outputs[:, outputs.sum(axis=0) > 0]
-            lifts = lifts_of(outputs[None], standing.priors[standing.prior_of[place]])
+            lifts = lifts_of(outputs[None], status.priors[status.prior_of[place]])
             inside, _ = allowed.within(lifts, 1e-9)
             share = outputs.sum(axis=0) / outputs.sum()
-            mass += float(standing.people[place] * share[~inside[0]].sum())
+            mass += float(status.people[place] * share[~inside[0]].sum())
             worst = max(worst, float(allowed.nats(lifts, step.guarantee).max()))
         level = worst if math.isfinite(worst) else None
-        found[standing.observer.name] = {"share": mass / observed.joint.n, "level": level}
+        found[status.observer.name] = {"share": mass / observed.joint.n, "level": level}
     return found
 
 

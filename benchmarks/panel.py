@@ -224,10 +224,10 @@ def judged_keyed(versions: Sequence[Published], protocols: Sequence[Protocol]) -
             earlier = history[:-1]
             if earlier:
                 change = reader.change(earlier[-1][0], t).astype(np.float64)
-                law = np.tensordot(change, known[earlier], axes=((0, 1), (0, 1)))
+                distribution = np.tensordot(change, known[earlier], axes=((0, 1), (0, 1)))
             else:
-                law = reader.law(t).astype(np.float64)[:, :, None] * widths
-            masses = law * (said[t] == history[-1][1])
+                distribution = reader.distribution(t).astype(np.float64)[:, :, None] * widths
+            masses = distribution * (said[t] == history[-1][1])
             known[history] = masses / masses.sum()
             prior = reader.prior(earlier[-1][0] if earlier else None, t)
             here = level(reader.lifts(known[history].sum(axis=(1, 2)), prior))

@@ -150,20 +150,24 @@ def follow_panel(
         both = {v: _changes(people.cells[v][ids], cells) for v in range(number)}
         exact = [
             Moves.counted(
-                str(v), _changes(np.where(people.last[ids] == v, people.cells[v][ids], -1), cells), law, counted
+                str(v),
+                _changes(np.where(people.last[ids] == v, people.cells[v][ids], -1), cells),
+                distribution,
+                counted,
             )
-            for v, law in enumerate(chapter.joint for chapter in past.chapters)
+            for v, distribution in enumerate(chapter.joint for chapter in past.chapters)
         ]
         if robust:
             exact = [one.by_secret for one in exact]
-        laws: dict[int, Changes] = {}
+        distributions: dict[int, Changes] = {}
         limits: dict[int, MoveLimits] | None = {} if robust else None
         known: dict[int, float] = {}
         if exact:
             versions = [chapter.joint for chapter in past.chapters]
             noisy = noisy_moves(exact, versions, public, part_for(settings, NOTHING))
-            laws = {
-                v: moves.changes(law, public) for v, (moves, law) in enumerate(zip(noisy.since, versions, strict=True))
+            distributions = {
+                v: moves.changes(distribution, public)
+                for v, (moves, distribution) in enumerate(zip(noisy.since, versions, strict=True))
             }
             known = {v: float(moves.people) for v, moves in enumerate(noisy.since)}
             if limits is not None:
@@ -174,11 +178,11 @@ def follow_panel(
         else:
             target = fit(INVARIANT, public, bound) if stays else _most_useful(public, bound)
         who = attending(past, expected, known, float(public.n))
-        expecting = expected_people(past, who, public, laws, limits)
+        expecting = expected_people(past, who, public, distributions, limits)
         predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True, reserve=reserve)
         xs = cells % len(counted.inputs)
         real = Observed.counted(counted, both, people.nodes[ids], xs)
-        drawn = fitted(predicted, real.known_by(public, laws))
+        drawn = fitted(predicted, real.known_by(public, distributions))
         late = float(np.abs(means(drawn.step) / PARTS - counted.counts.sum(axis=0)).max()) if stays else None
         noise = None
         if stays and number:
@@ -193,7 +197,7 @@ def follow_panel(
             seen(year, Published(counted, predicted.channel, counts, noise, departed))
         nodes, said, mass, others = answered(
             who,
-            distributions_before(past, who.nodes, public, laws).values.sum(axis=1),
+            distributions_before(past, who.nodes, public, distributions).values.sum(axis=1),
             predicted.library,
             predicted.drawn_from,
         )
@@ -204,17 +208,19 @@ def follow_panel(
         order = np.argsort(codes)
         mean = draws.followed_by(drawn.step, chapter, ids, xs)
         expected = expected_after(who, chapter.first, mass, others)
-        true_laws = {
-            v: moves.changes(law, counted)
-            for v, (moves, law) in enumerate(zip(exact, (chapter.joint for chapter in tables.chapters), strict=True))
+        true_distributions = {
+            v: moves.changes(distribution, counted)
+            for v, (moves, distribution) in enumerate(
+                zip(exact, (chapter.joint for chapter in tables.chapters), strict=True)
+            )
         }
-        by_tables = reader(tables, drawn.step, real.known_by(counted, true_laws))
+        by_tables = reader(tables, drawn.step, real.known_by(counted, true_distributions))
         by_changes = reader(truth, drawn.step, real)
         people.nodes[ids] = chapter.first + order[np.searchsorted(codes, real_pairs, sorter=order)]
         people.last[ids] = number
         people.cells.append(here)
         past = past.followed_by(chapter)
-        tables = tables.followed_by(replace(chapter, joint=counted, changes=true_laws))
+        tables = tables.followed_by(replace(chapter, joint=counted, changes=true_distributions))
         truth = truth.followed_by(replace(chapter, joint=counted, changes=both))
         found.append(
             Wave(
@@ -364,7 +370,8 @@ def page(results: list[dict[str, Any]]) -> str:
         "# The panel under noise, and readers who know more than is published",
         "",
         "By `python -m benchmarks.panel_noise`. *Kept* is I(X; W) as a share of H(X); *level* and *outside* are for",
-        "whoever knows what is published. *True tables* is a reader who knows counts and moves without their noise,",
+        "an observer who knows what is published. *True tables* is a reader who knows counts and moves without "
+        "their noise,",
         "*all changes* one who knows the exact counts of all changes between cells: the largest level, ∞ where a",
         "value of the secret is ruled out; the share of the answers that are expected to be outside the bound;",
         "people whose history is outside by these frequencies alone, before the wave says anything; people after",
@@ -376,7 +383,7 @@ def page(results: list[dict[str, Any]]) -> str:
     for robust in (False, True):
         lines += [
             "",
-            f"## {'Robust' if robust else 'For whoever knows the published tables'}",
+            f"## {'Robust' if robust else 'For an observer who knows the published tables'}",
             "",
             "| case, wave | people | kept | level | outside "
             "| true tables: level | answers outside | moved | some outside "

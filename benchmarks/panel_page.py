@@ -50,7 +50,8 @@ def page_of(figures: Figures, reserves: Sequence[float]) -> str:
         "## Two series of one register",
         "",
         "Outwork given income fifth and kids, and outwork given education and sex, in turns: one bound of 1 for both.",
-        "Between two series of one wave nobody changes; but the law that lifts are measured against is that of",
+        "Between two series of one wave nobody changes; but the distribution that lifts are measured against is "
+        "that of",
         "those who were in the wave before, and then that of all people of the wave. A history that stands on the",
         "bound under the one is a hair outside under the other, so that a quarter of the people are counted as moved",
         "unless there is a reserve.",
@@ -136,7 +137,7 @@ def quoted(figures: Figures) -> dict[str, list[str]]:
     def both(rows: Sequence[Figures], field: str) -> str:
         return " and ".join(f"{row[field]:,} ({row[field] / n:.1%})" for row in rows).replace("%", " %")
 
-    # The first step at which nothing but the law that lifts are measured against has changed.
+    # The first step at which nothing but the distribution that lifts are measured against has changed.
     moving = [figures[f"two series, reserve {reserve:g}"][3] for reserve in TWO_SERIES]
     share = f"{moving[0]['moved'] / moving[0]['second']['people']:.1%}".replace("%", " %")
     second = [row["second"] for row in ours]

@@ -38,7 +38,7 @@ def growth(rows: list[dict[str, float]]) -> Figure:
 
 
 def trace(points: list[list[float]]) -> Figure:
-    """Utility and bound over time for the synthetic 15 × 200 laws, ε = 2, 1, 0.5."""
+    """Utility and bound over time for the synthetic 15 × 200 distributions, ε = 2, 1, 0.5."""
     runs: list[list[list[float]]] = []
     for point in points:
         if not runs or point[1] < runs[-1][-1][1]:

@@ -38,7 +38,7 @@ OUTSIDE = 1.0 + 1e-9
 
 
 def population_of(data: Path, secret: str, published: str) -> Joint:
-    """The joint law of all records."""
+    """The joint distribution of all records."""
     return Joint.from_table(pq.read_table(data), secret, published)
 
 
@@ -58,11 +58,11 @@ def measured(population: Joint, n: int, seed: int) -> Row:
 
 
 def _covered(sample: Joint, population: Joint) -> bool:
-    """Whether the law of the population is in F of the sample."""
-    law, estimate = population.p, sample.p
-    seen = law > 0
+    """Whether the distribution of the population is in F of the sample."""
+    distribution, estimate = population.p, sample.p
+    seen = distribution > 0
     # Cells that the population lacks are missing in every sample.
-    distance = float(((estimate[seen] - law[seen]) ** 2 / law[seen]).sum())
+    distance = float(((estimate[seen] - distribution[seen]) ** 2 / distribution[seen]).sum())
     return distance <= confidence_set(sample).radius
 
 

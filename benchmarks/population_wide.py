@@ -1,9 +1,9 @@
 """What a release of many columns is worth in the population: the estimate of the report beside the truth.
 
 ``python -m benchmarks.population_wide`` takes the Adult data as the population. Records are drawn from it, an optimum
-for LIP 1 is made from them, and its outputs are held against the law of the population: the share of the records whose
-output is outside the bound there, beside what `funnel.findings.population` estimates from the records alone. The rows
-go to ``benchmarks/results/population-wide.md``.
+for LIP 1 is made from them, and its outputs are held against the distribution of the population: the share of the
+records whose output is outside the bound there, beside what `funnel.findings.population` estimates from the records
+alone. The rows go to ``benchmarks/results/population-wide.md``.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ def truth(population: Joint, sample: Joint, protocol: funnel.Protocol) -> tuple[
     shares, b = entries.values / 2.0**63, len(protocol.outputs)
     of_inputs = sample.p_input[entries.inputs] * shares
     seen = sample.counts.any(axis=0)
-    # Observers know the law of those who can be in the records: others draw from the marginal.
-    law = population.p * seen
-    of_output = np.array([np.bincount(entries.outputs, weights=p[entries.inputs] * shares, minlength=b) for p in law])
+    # Observers know the distribution of those who can be in the records: others draw from the marginal.
+    distribution = population.p * seen
+    of_output = np.array(
+        [np.bincount(entries.outputs, weights=p[entries.inputs] * shares, minlength=b) for p in distribution]
+    )
     cone = GUARANTEE.posterior_cone(population.p_secret)
     least = _NEAR * np.abs(cone).max(axis=1, keepdims=True) * of_output.sum(axis=0)
     outside = (cone @ of_output > least).any(axis=0)
@@ -84,10 +86,11 @@ def main() -> None:
         "# What a release of many columns is worth in the population",
         "",
         "Adult, all 48,842 records, as the population; the optimum for LIP 1 from a sample of them. Outside: the share",
-        "of the sample's records whose output says more than the bound allows to whoever knows the population, and",
+        "of the sample's records whose output says more than the bound allows to an observer who knows the "
+        "population, and",
         f"what `funnel.findings.population` estimates from the sample alone; means of {chosen.repeats} samples.",
         "",
-        "| secret given published | sample | combinations | outside | estimated (over the laws drawn) "
+        "| secret given published | sample | combinations | outside | estimated (over the distributions drawn) "
         "| people whose values no record has | estimated |",
         "|---|---|---|---|---|---|---|",
     ]

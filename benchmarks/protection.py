@@ -51,10 +51,10 @@ RELEASES = ("none", "threshold", "noise", "noise, grouped")
 def optimum(epsilon: float, hypotheses: int) -> float:
     """The largest probability with which anybody tells in which of some cells one person is, given noisy counts.
 
-    The others are known, all cells equally likely, and the noise is of the discrete Laplace law, α = e^-ε. A cell's
-    noisy count less the others is at least 1 with probability 1 / (1 + α) where the person is, and q = α / (1 + α)
-    elsewhere; nothing else in it tells anything, for its likelihood ratio is 1 / α or α. So the best guess is any cell
-    where it is, or any at all where it is nowhere: (1 - q) (1 - (1 - q)^m) / (m q) + q (1 - q)^(m-1) / m.
+    The others are known, all cells equally likely, and the noise is of the discrete Laplace distribution, α = e^-ε. A
+    cell's noisy count less the others is at least 1 with probability 1 / (1 + α) where the person is, and q = α / (1 +
+    α) elsewhere; nothing else in it tells anything, for its likelihood ratio is 1 / α or α. So the best guess is any
+    cell where it is, or any at all where it is nowhere: (1 - q) (1 - (1 - q)^m) / (m q) + q (1 - q)^(m-1) / m.
     """
     q = 1 / (1 + math.exp(epsilon))
     m = hypotheses
@@ -151,7 +151,8 @@ def by_likelihood(document: Mapping[str, Any], others: IntArray, cells: IntArray
 def by_difference(one: Mapping[str, Any], other: Mapping[str, Any], cells: IntArray, rng: np.random.Generator) -> int:
     """The likeliest cell of the person whom only the first of two versions has, by somebody who knows nobody.
 
-    The law of the difference of two noises is log-concave, so where the difference is largest the person is likeliest.
+    The distribution of the difference of two noises is log-concave, so where the difference is largest the person is
+    likeliest.
     """
     rest = (np.array(one["noisy"]) - np.array(other["noisy"])).ravel()[cells]
     return int(rng.choice(cells[rest == rest.max()]))
@@ -468,10 +469,10 @@ record has), or all cells, are equally likely before.
   all secrets with all published values under none, with {VALUES} values under threshold. A person is told with
   certainty or not at all: 75 % are half of the people told and the others guessed.
 - *Noise*: the guess that is likeliest given `frequencies.json`; {trials:,} people and draws. *The most that noise
-  allows* is what the best attacker reaches who knows everybody else, computed exactly from the law of the noise
+  allows* is what the best attacker reaches who knows everybody else, exactly from the distribution of the noise
   (`optimum`): for two secrets e^ε / (1 + e^ε). It holds whatever else is computed from the same documents, for they are
   made of the noisy counts. What a released row tells besides is what the guarantee bounds.
-- *By whether the weights keep their bound*: weights are made for the counts that there are. Whoever knows everybody
+- *By whether the weights keep their bound*: weights are made for the counts there are. An observer who knows everybody
   else rules out every secret with which these weights would exceed it.
 - *Two versions*: the second lacks the person; the guess is where the difference of the noisy counts is largest.
 - *Counts guessed exactly*: by the noisy count itself, 0 where it is below. What rounding leaves of counts under none is

@@ -91,9 +91,9 @@ def after(joint: Joint, protocol: Protocol) -> Told:
     """As figures are published now."""
     weights, exact, output = _exact(joint, protocol)
     public = published(joint, protocol)
-    laws, lift = public.laws, public.findings.lift
+    distributions, lift = public.distributions, public.findings.lift
     low, high = np.full(lift.shape, np.nan), np.full(lift.shape, np.nan)
-    expected = joint.n * np.outer(laws.p_secret, laws.p_output)
+    expected = joint.n * np.outer(distributions.p_secret, distributions.p_output)
     limits = math.exp(-GUARANTEE.epsilon), math.exp(GUARANTEE.epsilon)
     for (s, y), value in np.ndenumerate(lift):
         if value == value and value > 0:
@@ -106,8 +106,8 @@ def after(joint: Joint, protocol: Protocol) -> Told:
         joint.n,
         weights,
         None,
-        _multiples(laws.p_input, laws.step, joint.n),
-        _multiples(laws.p_secret, laws.step, joint.n),
+        _multiples(distributions.p_input, distributions.step, joint.n),
+        _multiples(distributions.p_secret, distributions.step, joint.n),
         (low, high),
         (low, high),
         _tight(exact, STEPS * 2.0**-bits / np.maximum(output, 1e-300)),
@@ -125,9 +125,9 @@ def published(joint: Joint, protocol: Protocol) -> PublicRelease:
 def _exact(joint: Joint, protocol: Protocol) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Weights (b, a), lifts (c, b) and P(y) (b,)."""
     weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
-    law = joint.p @ weights.T
-    output = law.sum(axis=0)
-    return weights, law / np.outer(joint.p_secret, output), output
+    distribution = joint.p @ weights.T
+    output = distribution.sum(axis=0)
+    return weights, distribution / np.outer(joint.p_secret, output), output
 
 
 def _around(shares: FloatArray, unit: float) -> Interval:
@@ -226,9 +226,9 @@ def by_an_insider(joint: Joint, protocol: Protocol, was: bool) -> dict[str, Any]
 
 def told_figures(public: PublicRelease) -> str:
     """All public figures as a text, to compare; the test of the draws is about the draws."""
-    laws, found = vars(public.laws), vars(public.findings)
+    distributions, found = vars(public.distributions), vars(public.findings)
     with np.printoptions(threshold=10**9, precision=17):
-        return repr([laws, {key: value for key, value in found.items() if key != "consistency"}])
+        return repr([distributions, {key: value for key, value in found.items() if key != "consistency"}])
 
 
 def releases_of(joint: Joint) -> dict[str, Protocol]:

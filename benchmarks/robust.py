@@ -1,10 +1,10 @@
 """Robust mechanisms: true against nominal levels on Adult, and the RLDP paper's experiments with calibrated versions.
 
 ``python -m benchmarks.robust adult`` measures nominal and true robust levels and utilities, ``figure2`` what is kept
-for |S| = |U| = 3, n = 1000, Jeffreys laws and ε from 0.2 to 8, ``figure3`` the same for |S| = |U| = 5 and n from 100 to
-100,000. Each group is resumed where it was interrupted: its rows go to ``benchmarks/results/robust-<group>.json`` as
-they come. Laws and measures are those of ``funnel reproduce rldp``. ``tables`` writes ``benchmarks/results/robust.md``
-and draws the figures into docs/ from what there is.
+for |S| = |U| = 3, n = 1000, Jeffreys distributions and ε from 0.2 to 8, ``figure3`` the same for |S| = |U| = 5 and n
+from 100 to 100,000. Each group is resumed where it was interrupted: its rows go to
+``benchmarks/results/robust-<group>.json`` as they come. Distributions and measures are those of ``funnel reproduce
+rldp``. ``tables`` writes ``benchmarks/results/robust.md`` and draws the figures into docs/ from what there is.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.rounding import integer_weights
 from funnel.solver.budget import Budget
-from funnel_papers.laws import Law
-from funnel_papers.robust_measuring import RobustLaw
+from funnel_papers.distributions import Distribution
+from funnel_papers.robust_measuring import RobustDistribution
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -65,12 +65,12 @@ class Rows:
 
 
 def jeffreys(seed: int, size: int, n: int) -> Joint:
-    """Counts of n records from a Dirichlet(½) law; secrets that did not turn up are drawn again."""
-    return Law("sampled", (size, size), seed, n).joint(HERE)
+    """Counts of n records from a Dirichlet(½) distribution; secrets that did not turn up are drawn again."""
+    return Distribution("sampled", (size, size), seed, n).joint(HERE)
 
 
 def named(found: dict[str, float | None], epsilon: float) -> Row:
-    """What was measured of a law under the names of mechanisms; what is used of the budget as a level."""
+    """What was measured of a distribution under the names of mechanisms; what is used of the budget as a level."""
     row: Row = {}
     for label, value in found.items():
         title, _, version = label.removeprefix("used by ").partition(", ")
@@ -80,7 +80,7 @@ def named(found: dict[str, float | None], epsilon: float) -> Row:
     return row
 
 
-# What is measured of a law, with a label by which a row is known to have it.
+# What is measured of a distribution, with a label by which a row is known to have it.
 PARTS = {
     "published": "grr",
     "polyopt": "polyopt",
@@ -93,20 +93,20 @@ PARTS = {
 def measured(
     group: str,
     keys: Iterable[Row],
-    law_of: Callable[[Row], RobustLaw],
-    laws: dict[str, int],
+    distribution_of: Callable[[Row], RobustDistribution],
+    distributions: dict[str, int],
     only: Sequence[str] | None,
 ) -> None:
-    """Measure what is missing: parts by name, or only some of them, each for laws below a number."""
+    """Measure what is missing: parts by name, or only some of them, each for distributions below a number."""
     rows = Rows(group)
-    for part in [name for name in laws if not only or name in only]:
+    for part in [name for name in distributions if not only or name in only]:
         for key in keys:
             row = rows.find(**key)
-            if key["law"] >= laws[part] or PARTS[part] in row:
+            if key["distribution"] >= distributions[part] or PARTS[part] in row:
                 continue
             started = time.perf_counter()
-            law = law_of(key)
-            found = named(getattr(law, part)(), law.guarantee.epsilon)
+            distribution = distribution_of(key)
+            found = named(getattr(distribution, part)(), distribution.guarantee.epsilon)
             finite = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
             row.update({name: round(finite[name], 6) if name in finite else None for name in found})
             print(group, part, key, f"{time.perf_counter() - started:.1f} s", flush=True)
@@ -115,34 +115,44 @@ def measured(
 
 def figure2(arguments: argparse.Namespace) -> None:
     """|S| = |U| = 3, n = 1000."""
-    laws = {
-        "published": arguments.laws,
-        "polyopt": arguments.laws,
+    distributions = {
+        "published": arguments.distributions,
+        "polyopt": arguments.distributions,
         "optimum": arguments.optimised,
         "calibrated": arguments.calibrated,
         "polyopt_calibrated": arguments.calibrated,
     }
-    keys = [{"law": law, "epsilon": epsilon} for law in range(arguments.laws) for epsilon in EPSILONS]
+    keys = [
+        {"distribution": distribution, "epsilon": epsilon}
+        for distribution in range(arguments.distributions)
+        for epsilon in EPSILONS
+    ]
     measured(
         "figure2",
         keys,
-        lambda key: RobustLaw(jeffreys(key["law"], 3, 1000), key["epsilon"], 80.0),
-        laws,
+        lambda key: RobustDistribution(jeffreys(key["distribution"], 3, 1000), key["epsilon"], 80.0),
+        distributions,
         arguments.part,
     )
 
 
 def figure3(arguments: argparse.Namespace) -> None:
     """|S| = |U| = 5, ε = 1, n from 100 to 100,000."""
-    laws = {
-        "published": arguments.laws,
+    distributions = {
+        "published": arguments.distributions,
         "calibrated": arguments.calibrated,
         "polyopt": arguments.optimised,
         "optimum": arguments.optimised,
         "polyopt_calibrated": arguments.optimised,
     }
-    keys = [{"law": law, "n": n} for law in range(arguments.laws) for n in SIZES]
-    measured("figure3", keys, lambda key: RobustLaw(jeffreys(key["law"], 5, key["n"]), 1.0, 20.0), laws, arguments.part)
+    keys = [{"distribution": distribution, "n": n} for distribution in range(arguments.distributions) for n in SIZES]
+    measured(
+        "figure3",
+        keys,
+        lambda key: RobustDistribution(jeffreys(key["distribution"], 5, key["n"]), 1.0, 20.0),
+        distributions,
+        arguments.part,
+    )
 
 
 def adult(arguments: argparse.Namespace) -> None:
@@ -175,10 +185,10 @@ def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[st
         if reads is joint:
             matrix = np.tile(matrix, len(joint.secret))
         both = information_of((matrix * read.p_input).T)
-        law = (matrix.reshape(len(matrix), *joint.counts.shape) * joint.p).sum(axis=1).T
+        distribution = (matrix.reshape(len(matrix), *joint.counts.shape) * joint.p).sum(axis=1).T
         return {
             "level": level if math.isfinite(level) else None,
-            "input share": information_of(law) / joint.entropy,
+            "input share": information_of(distribution) / joint.entropy,
             "share": both / read.entropy,
         }
 
@@ -239,9 +249,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)} and tables; all by default")
     parser.add_argument("--data", default=HERE.parent / "data" / "adult.parquet", type=Path)
-    parser.add_argument("--laws", default=200, type=int)
-    parser.add_argument("--optimised", default=10, type=int, help="laws for which the optimum over F is computed")
-    parser.add_argument("--calibrated", default=40, type=int, help="laws for which mechanisms are calibrated")
+    parser.add_argument("--distributions", default=200, type=int)
+    parser.add_argument(
+        "--optimised", default=10, type=int, help="distributions for which the optimum over F is computed"
+    )
+    parser.add_argument("--calibrated", default=40, type=int, help="distributions for which mechanisms are calibrated")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="measure only this part, such as polyopt")
     parser.add_argument("--limit", default=60.0, type=float, help="seconds for an optimisation on Adult")
     arguments = parser.parse_args()

@@ -47,8 +47,8 @@ def write_tables(found: dict[str, list[Row]], path: Path) -> None:
     parts = ["# Robust mechanisms, measured", ""]
     parts += _adult(found["adult"])
     for group, name, text in (
-        ("figure2", "epsilon", "|S| = |U| = 3, n = 1000, Jeffreys laws, α = 0.05, by ε (nats)"),
-        ("figure3", "n", "|S| = |U| = 5, ε = 1, Jeffreys laws, α = 0.05, by n"),
+        ("figure2", "epsilon", "|S| = |U| = 3, n = 1000, Jeffreys distributions, α = 0.05, by ε (nats)"),
+        ("figure3", "n", "|S| = |U| = 5, ε = 1, Jeffreys distributions, α = 0.05, by n"),
     ):
         if found[group]:
             parts += [f"## {text}", "", *_shares(found[group], name), *_gains(found[group], name)]
@@ -108,7 +108,7 @@ def _shares(rows: list[Row], name: str) -> list[str]:
         cells = [[row[label] for row in rows if row[name] == value and label in row] for value in values]
         if any(cells):
             lines.append([title(label), *(f"{fmean(cell):.4f} ({len(cell)})" if cell else "" for cell in cells)])
-    return ["Mean of I((S,U);Y) / H(S,U), in brackets the number of laws:", "", *_table("kept", values, lines)]
+    return ["Mean of I((S,U);Y) / H(S,U), in brackets the number of distributions:", "", *_table("kept", values, lines)]
 
 
 def _gains(rows: list[Row], name: str) -> list[str]:
@@ -124,7 +124,9 @@ def _gains(rows: list[Row], name: str) -> list[str]:
             cells.append("" if ratio is None else f"{ratio:.3g} ({len(both)})")
         if any(cells):
             lines.append([f"{title(better)} / {title(base)} as published", *cells])
-    text = "Gain over the paper's own mechanisms: the ratio of means over the laws that both were computed for:"
+    text = (
+        "Gain over the paper's own mechanisms: the ratio of means over the distributions that both were computed for:"
+    )
     return [text, "", *_table("gain", values, lines)]
 
 
@@ -149,7 +151,7 @@ def _levels(rows: list[Row], name: str) -> list[str]:
 
 
 def _orders(rows: list[Row], name: str) -> list[str]:
-    """How often an order that ought to hold does not, law by law."""
+    """How often an order that ought to hold does not, distribution by distribution."""
     lines = []
     checks = [(label, "polyopt") for label in ("grr", "independent-reporting", "robust-conditional-reporting")]
     checks += [(label, top) for top in ("bound", "robust-optimal", PLANES) for label in LABELS[3:]]
@@ -161,7 +163,14 @@ def _orders(rows: list[Row], name: str) -> list[str]:
         worst = max(broken, key=lambda row: row[low] - row[high], default=None)
         note = "none" if worst is None else f"{worst[low] - worst[high]:.4f} at {name} = {worst[name]:,g}"
         lines.append(f"| {title(low)} ≤ {title(high)} | {len(both)} | {len(broken)} | {note} |")
-    return ["Orders, law by law:", "", "| order | cases | broken | by at most |", "|---|---|---|---|", *lines, ""]
+    return [
+        "Orders, distribution by distribution:",
+        "",
+        "| order | cases | broken | by at most |",
+        "|---|---|---|---|",
+        *lines,
+        "",
+    ]
 
 
 def write_figures(found: dict[str, list[Row]], folder: Path) -> None:
@@ -183,8 +192,8 @@ def write_figures(found: dict[str, list[Row]], folder: Path) -> None:
                 continue
             colour = f"C{list(TITLES).index(label.split(',')[0]) if label != 'bound' else 0}"
             style = ":" if label == "bound" else "-" if "calibrated" in label or label == "robust-optimal" else "--"
-            laws = max(len(cell) for cell in cells.values())
-            text = f"{title(label)}{' of the optimum' if label == 'bound' else ''} ({laws} laws)"
+            distributions = max(len(cell) for cell in cells.values())
+            text = f"{title(label)}{' of the optimum' if label == 'bound' else ''} ({distributions} distributions)"
             axis.plot(*zip(*points, strict=True), style, marker="o", ms=3, color=colour, label=text)
         axis.set_xscale("log")
         values = _values(found[group], name)

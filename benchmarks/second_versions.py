@@ -111,21 +111,21 @@ def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Gen
     for number, joint in enumerate(counted):
         public = protect(joint, SETTINGS, tables=int(number > 0)).joint
         changes = {v: Changes.counted(cells[v], cells[number]) for v in range(number)}
-        laws: dict[int, Changes] = {}
+        distributions: dict[int, Changes] = {}
         known: dict[int, float] = {}
         if changes:
             exact = [Moves.counted("0", changes[0], counted[0], joint)]
             noisy = noisy_moves(exact, [past.chapters[0].joint], public, part_for(SETTINGS, NOTHING)).since[0]
-            laws, known = {0: noisy.changes(past.chapters[0].joint, public)}, {0: float(noisy.people)}
+            distributions, known = {0: noisy.changes(past.chapters[0].joint, public)}, {0: float(noisy.people)}
         who = attending(past, expected, known, float(public.n))
-        expecting = expected_people(past, who, public, laws, None)
+        expecting = expected_people(past, who, public, distributions, None)
         xs = cells[number] % len(INPUTS)
         predicted = follow(past, expecting, bound, str(number), target=fit("optimal", public, bound), read_alone=True)
-        step = fitted(predicted, Observed.counted(joint, changes, nodes, xs).known_by(public, laws)).step
+        step = fitted(predicted, Observed.counted(joint, changes, nodes, xs).known_by(public, distributions)).step
         outputs = _drawn(step, nodes, xs, random)
         after, said, mass, others = answered(
             who,
-            distributions_before(past, who.nodes, public, laws).values.sum(axis=1),
+            distributions_before(past, who.nodes, public, distributions).values.sum(axis=1),
             predicted.library,
             predicted.drawn_from,
         )

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.signed`` writes ``benchmarks/results/signed.json`` and ``signed.md``; the panel is that of
 ``--panel``, and what is there already stays without it. For each step: what the optimum keeps of H(X), the level of
-local information privacy over all laws that the sample does not rule out, and over all that
+local information privacy over all distributions that the sample does not rule out, and over all that
 sample and noise do not rule out together. Noise is that of `benchmarks.boxes`, always the same draw.
 """
 
@@ -99,7 +99,7 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
         "",
         "Made by `python -m benchmarks.signed`. *Kept* and *at most*: share of H(X), in %, that the optimum of the "
         "bound keeps, and that no other can exceed. The levels are of local information privacy, in nats: under the "
-        "counts, over the set of laws that the sample does not rule out at significance 0.05, by "
+        "counts, over the set of distributions that the sample does not rule out at significance 0.05, by "
         "boxes, and over boxes that allow for the noise besides. *Noise*: "
         "ε_c = 1, β = 0.01.",
     ]

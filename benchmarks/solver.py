@@ -60,7 +60,7 @@ class Setting:
 
 
 def adult(setting: Setting, secret: str, inputs: str) -> funnel.Joint:
-    """Joint law of columns of Adult; several input columns are joined by commas."""
+    """Joint distribution of columns of Adult; several input columns are joined by commas."""
     return funnel.Joint.from_table(setting.table, secret=[secret], inputs=inputs.split(","))
 
 
@@ -103,8 +103,8 @@ def over_cone(
     setting: Setting, share: float | None = None, trace: bool = False,
 ) -> Row:  # fmt: skip
     """Solve one case given as bare rows; with ``share``, the target is a gap of that share of H(X) in 60 s."""
-    law = p.sum(axis=0)
-    entropy = float(-(law * np.log(law)).sum())
+    distribution = p.sum(axis=0)
+    entropy = float(-(distribution * np.log(distribution)).sum())
     clock = time.process_time if trace else time.perf_counter
     started = clock()
 
@@ -113,7 +113,7 @@ def over_cone(
             setting.trace.append((case, clock() - started, entropy + value, entropy + bound))
 
     requested = gap if share is None else share * entropy
-    found = optimal_over_cone(rows, law, requested, 60.0, None, tick)
+    found = optimal_over_cone(rows, distribution, requested, 60.0, None, tick)
     seconds = clock() - started
     left = found.split.bound - found.split.value
     c, a = p.shape
@@ -221,7 +221,7 @@ def group_pairs(setting: Setting) -> list[Row]:
         random = np.random.default_rng(0)
         counts = random.multinomial(100_000, random.dirichlet(np.full(400, parameter))).reshape(20, 20)
         joint = funnel.Joint.from_counts(counts)
-        case = f"random laws, Dirichlet({parameter:g})"
+        case = f"random distributions, Dirichlet({parameter:g})"
         gap = 0.01 * joint.entropy
         started = time.process_time()
         row = measured("pairs", case, joint, funnel.LDP(epsilon), gap, "1 % of H(X) in 30 s", 30.0, setting, "columns")
@@ -242,7 +242,7 @@ def group_srlip(setting: Setting) -> list[Row]:
 
 
 def group_wide(setting: Setting) -> list[Row]:
-    """A synthetic law of the size where the ALIP paper has only SRR."""
+    """A synthetic distribution of the size where the ALIP paper has only SRR."""
     counts = np.random.default_rng(0).integers(1, 1000, size=(15, 200))
     joint = funnel.Joint.from_counts(counts)
     rows = []
@@ -282,7 +282,7 @@ def group_records(setting: Setting) -> list[Row]:
 
 
 def group_growth(setting: Setting) -> list[Row]:
-    """Random laws of growing a, c and 1/ε, for the plot of cost."""
+    """Random distributions of growing a, c and 1/ε, for the plot of cost."""
     rows = []
     random = np.random.default_rng(7)
     cases = [(a, 5, 1.0) for a in (5, 10, 20, 30)] + [(12, c, 1.0) for c in (3, 6, 10, 14)]

@@ -136,8 +136,8 @@ def encounters(seed: int = 7) -> Case:
         sizes = np.minimum(sizes, MOST)
     secret = (random.random(PATIENTS) < 1 / (1 + np.exp(1.2 - often))).astype(int) + (random.random(PATIENTS) < 0.15)
     unit = np.repeat(np.arange(PATIENTS), sizes)
-    laws = random.dirichlet(np.full(8, 3.0), 3)
-    diagnosis = (random.random(len(unit))[:, None] > laws.cumsum(axis=1)[secret[unit]]).sum(axis=1)
+    distributions = random.dirichlet(np.full(8, 3.0), 3)
+    diagnosis = (random.random(len(unit))[:, None] > distributions.cumsum(axis=1)[secret[unit]]).sum(axis=1)
     again = random.random(len(unit)) < 0.45
     for row in range(1, len(unit)):
         if unit[row] == unit[row - 1] and again[row]:
@@ -265,7 +265,7 @@ class _Reader:
         """The largest level over all outputs that could have come, and how many units are outside after their rows."""
         # By the secret of each row so far whose secret counts, and the cell: P(s, cell | history), (rows, c, cells).
         known: dict[tuple[int, ...], Table] = {(): self.first[None, None][:0]}
-        laws: dict[tuple[int, ...], Table] = {(): self.first}
+        distributions: dict[tuple[int, ...], Table] = {(): self.first}
         levels: dict[tuple[int, ...], float] = {}
         worst, outside = 0.0, 0
         drawn = outputs[self.order]
@@ -273,8 +273,8 @@ class _Reader:
         for start, stop in zip(starts, np.append(starts[1:], len(drawn)), strict=True):
             history: tuple[int, ...] = ()
             for y in drawn[start:stop].tolist():
-                if (*history, y) not in laws:
-                    before = laws[history] @ self.kernel if history else self.first
+                if (*history, y) not in distributions:
+                    before = distributions[history] @ self.kernel if history else self.first
                     by_row = known[history] @ self.kernel if history else np.zeros((0, self.c, len(self.first)))
                     if len(by_row) < len(self.priors):
                         apart = self.later[0].T * before
@@ -294,7 +294,7 @@ class _Reader:
                             self._level(belief / total, prior)
                             for belief, prior in zip(beliefs, self.priors, strict=True)
                         )
-                        laws[(*history, other)], known[(*history, other)] = after / total, told / total
+                        distributions[(*history, other)], known[(*history, other)] = after / total, told / total
                 history = (*history, y)
             outside += levels[history] > self.epsilon + ABOVE
         worst = max(levels.values())

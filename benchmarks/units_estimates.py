@@ -150,13 +150,15 @@ def _units(joint: Joint, cells: IntArray, units: IntArray, random: np.random.Gen
     """One release of units with several rows, as `funnel.pipeline.tasks.follow` makes it."""
     rows, settings, a = UnitRows.ordered(units, random.random(len(units))), FrequencySettings(), len(joint.inputs)
     exact = counted(rows, cells, joint)
-    law = protect(exact.first, settings, tables=2).joint
+    distribution = protect(exact.first, settings, tables=2).joint
     epsilon = part_for(settings, NOTHING)
     tables = exact.with_noise(epsilon)
     bound = LIP(1.0)
-    target = optimal(law, inner_bound(bound, 1.0), time_limit=_WORK).protocol
-    who = attending(Past(), Expected.nobody(), {}, float(law.n))
-    expected = ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
+    target = optimal(distribution, inner_bound(bound, 1.0), time_limit=_WORK).protocol
+    who = attending(Past(), Expected.nobody(), {}, float(distribution.n))
+    expected = ExpectedUnits(
+        who, expected_people(Past(), who, distribution, {}), tables.changes(distribution), tables.waves
+    )
     terms = VersionTerms(bound, "v", target, budget=_WORK)
     asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), terms)
 
@@ -165,7 +167,7 @@ def _units(joint: Joint, cells: IntArray, units: IntArray, random: np.random.Gen
 
     waves = follow_waves(asked, expected, draw)
     channel = waves.step.channel
-    length = declared_length(channel, law.p_input, sum(tables.waves), len(tables.waves), epsilon)
+    length = declared_length(channel, distribution.p_input, sum(tables.waves), len(tables.waves), epsilon)
     departures = departures_of_units(waves.step, rows.units, waves.before, cells % a, length)
     noisy = noisy_averages("departures", departures, length, epsilon)
     departed = DepartedShares.of_counts(

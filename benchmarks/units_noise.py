@@ -3,8 +3,8 @@
 ``python -m benchmarks.units_noise --panel health_panel.parquet`` takes the panel's cases of `benchmarks.units`, and
 with ``--encounters`` the synthetic one, which takes long. With the default noise, epsilon 1, of which a quarter is for
 how rows follow one another, it makes one version of all rows by `funnel.history.expected_waves`. The level is the
-largest of all histories that units have, under the published law; beside it stands what a reader believes who knows the
-exact counts of first rows and of all pairs of successive rows, by the recursion of `benchmarks.units`. Writes
+largest of all histories that units have, under the published distribution; beside it stands what a reader believes who
+knows the exact counts of first rows and of all pairs of successive rows, by the recursion of `benchmarks.units`. Writes
 ``benchmarks/results/units-noise.json`` and ``units-noise.md``.
 """
 
@@ -47,12 +47,14 @@ def run(case: Case, seed: int = 5) -> dict[str, Any]:
     rows = UnitRows.ordered(units, random.random(len(units)))
     settings = FrequencySettings()
     exact = counted(rows, cells, joint)
-    law = protect(exact.first, settings, tables=1).joint
+    distribution = protect(exact.first, settings, tables=1).joint
     tables = exact.with_noise(part_for(settings, NOTHING))
     begun = time.process_time()
-    target = optimal(law, inner_bound(case.guarantee, 1.0), time_limit=30).protocol
-    who = attending(Past(), Expected.nobody(), {}, float(law.n))
-    expected = ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
+    target = optimal(distribution, inner_bound(case.guarantee, 1.0), time_limit=30).protocol
+    who = attending(Past(), Expected.nobody(), {}, float(distribution.n))
+    expected = ExpectedUnits(
+        who, expected_people(Past(), who, distribution, {}), tables.changes(distribution), tables.waves
+    )
     terms = VersionTerms(case.guarantee, "v", target)
     asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), terms)
     waves = follow_waves(asked, expected, _draw(random, xs))
@@ -113,7 +115,8 @@ def page(results: list[dict[str, Any]]) -> str:
         "",
         "By `python -m benchmarks.units_noise`: ε = 1 for all that is public of a version, ¼ of it for how rows follow",
         "one another. *Kept* is I(X; W) as a share of H(X) for first rows, by what is public; *drawn* that of what all",
-        "rows really drew. *Level* is the largest of all histories that units have, by the published law; *not",
+        "rows really drew. *Level* is the largest of all histories that units have, by the published "
+        "distribution; *not",
         "predicted* are rows with a history that nobody expected, *silent* those of them that are drawn from what",
         "tells nothing. *Who knows all* has the exact counts of first rows and of all pairs of successive rows, which",
         "are not public.",

@@ -32,7 +32,7 @@ class Estimating:
 
     Parameters
     ----------
-    law : sequence of (a sequence of b numbers)
+    distribution : sequence of (a sequence of b numbers)
         P(y|x) of every true value x that occurs, in proportion.
     shares : sequence of a numbers
         Of these values, in proportion.
@@ -48,8 +48,10 @@ class Estimating:
     outputs its noise adds ``noise (Σ w² - (Σ w)² / b)``.
     """
 
-    def __init__(self, law: Sequence[Sequence[float]], shares: Sequence[float], n: int, noise: float = 0.0) -> None:
-        channel: Floats = np.array(law, dtype=np.float64).T
+    def __init__(
+        self, distribution: Sequence[Sequence[float]], shares: Sequence[float], n: int, noise: float = 0.0
+    ) -> None:
+        channel: Floats = np.array(distribution, dtype=np.float64).T
         channel /= channel.sum(axis=0)
         self.shares: Floats = np.array(shares, dtype=np.float64) / np.sum(shares)
         outputs = channel @ self.shares
@@ -144,21 +146,23 @@ class _Counting:
 
 def accuracy_claims(
     numbers: Mapping[str, Any],
-    laws: Distributions,
+    distributions: Distributions,
     records: int,
     counted: bool = False,
     departures: float | None = None,
 ) -> Iterator[Claim]:
     """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares.
 
-    ``records`` are published, of people with several rows more than the laws are of. ``counted`` is whether the
-    protocol is invariant: then shares are counted in the records as they are. ``departures`` is the scale of the noise
-    in departures, in parts of a record, where they are taken off first.
+    ``records`` are published, of people with several rows more than the distributions are of. ``counted`` is whether
+    the protocol is invariant: then shares are counted in the records as they are. ``departures`` is the scale of the
+    noise in departures, in parts of a record, where they are taken off first.
     """
     stated, tables = numbers["accuracy"], numbers["estimated"]
     # Of a wide table nothing is told, and no table is made to find that out.
     estimating: Estimating | _Counting | None
-    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws, records, counted, departures)
+    symbols, estimating = (
+        ([], None) if distributions.released.sparse else _estimating(distributions, records, counted, departures)
+    )
     if estimating is None or estimating.too_much:
         yield same("accuracy", stated, None)
         yield same("estimated", list(tables), [])
@@ -171,7 +175,7 @@ def accuracy_claims(
             # What does not occur is told of elsewhere to be no value.
             yield _near(f"error of {row['label']!r}", row["error"], known.get(row["label"]), estimating.least)
         yield same("unknown", stated["unknown"], errors.count(None))
-    columns = laws.recount.published_columns
+    columns = distributions.recount.published_columns
     crossed = [*((column,) for column in columns), *combinations(columns, 2)]
     told_of = [tuple(table["columns"]) for table in tables]
     yield claim("tables", told_of == crossed, "are not every column and every two of them")
@@ -180,21 +184,21 @@ def accuracy_claims(
             yield from _table(table, [columns.index(column) for column in table["columns"]], symbols, estimating)
 
 
-def utility_share(laws: Distributions, counted: bool) -> float:
+def utility_share(distributions: Distributions, counted: bool) -> float:
     """The share of the records that would tell as much as they are, of all tables of one and two published columns.
 
     From the public counts as they are, which the choice of a mechanism is made from. ``counted`` is as of
     `accuracy_claims`.
     """
-    columns, n = laws.recount.published_columns, laws.recount.rows
-    read = [symbol for symbol, count in laws.reads.items() if count]
-    entries = [dict(entries_of(laws.weights.get(symbol, laws.released.marginal))) for symbol in read]
-    known = _known(laws, read, entries, [laws.reads[symbol] / n for symbol in read], n, counted)
+    columns, n = distributions.recount.published_columns, distributions.recount.rows
+    read = [symbol for symbol, count in distributions.reads.items() if count]
+    entries = [dict(entries_of(distributions.weights.get(symbol, distributions.released.marginal))) for symbol in read]
+    known = _known(distributions, read, entries, [distributions.reads[symbol] / n for symbol in read], n, counted)
     first = len(read[0]) - len(columns)
     sampled = added = 0.0
     for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
         cells = alike(read, [first + place for place in places])
-        shares = [sum(laws.reads[read[x]] for x in members) / n for members in cells.values()]
+        shares = [sum(distributions.reads[read[x]] for x in members) / n for members in cells.values()]
         errors = known.errors(list(cells.values()))
         if None in errors:
             return 0.0
@@ -204,28 +208,30 @@ def utility_share(laws: Distributions, counted: bool) -> float:
 
 
 def _estimating(
-    laws: Distributions, records: int, counted: bool, departures: float | None
+    distributions: Distributions, records: int, counted: bool, departures: float | None
 ) -> tuple[list[Symbol], Estimating | _Counting]:
     """The values that occur, and what records tell of their shares as they are published."""
-    n = laws.recount.rows
+    n = distributions.recount.rows
     step = share_step(n)
 
     def rounded(share: float) -> float:
         return max(1, round(round(share / step, 9))) * step if share > 0 else 0.0
 
-    symbols = [symbol for symbol, count in laws.inputs.items() if count]
-    shares = [rounded(laws.inputs[symbol] / n) for symbol in symbols]
-    if laws.reads_secret:
-        entries = [{y: rounded(mass) for y, mass in laws.pairs[symbol].items()} for symbol in symbols]
+    symbols = [symbol for symbol, count in distributions.inputs.items() if count]
+    shares = [rounded(distributions.inputs[symbol] / n) for symbol in symbols]
+    if distributions.reads_secret:
+        entries = [{y: rounded(mass) for y, mass in distributions.pairs[symbol].items()} for symbol in symbols]
     else:
-        entries = [dict(entries_of(laws.weights.get(symbol, laws.released.marginal))) for symbol in symbols]
+        entries = [
+            dict(entries_of(distributions.weights.get(symbol, distributions.released.marginal))) for symbol in symbols
+        ]
     # Of noise with P(k) in proportion to exp(-|k| / scale).
     noise = 0.0 if departures is None else 0.5 / (math.sinh(0.5 / departures) * records * RECORD) ** 2
-    return symbols, _known(laws, symbols, entries, shares, records, counted, noise)
+    return symbols, _known(distributions, symbols, entries, shares, records, counted, noise)
 
 
 def _known(
-    laws: Distributions,
+    distributions: Distributions,
     symbols: Sequence[Symbol],
     entries: Sequence[Mapping[int, float]],
     shares: Sequence[float],
@@ -235,10 +241,10 @@ def _known(
 ) -> Estimating | _Counting:
     """What n records tell of the shares of values, each with what it becomes."""
     if counted:
-        place = {symbol: y for y, symbol in enumerate(laws.released.outputs)}
-        rows = [{y: weight / laws.released.denominator for y, weight in one.items()} for one in entries]
+        place = {symbol: y for y, symbol in enumerate(distributions.released.outputs)}
+        rows = [{y: weight / distributions.released.denominator for y, weight in one.items()} for one in entries]
         return _Counting(rows, [place[symbol] for symbol in symbols], shares, n)
-    return Estimating([_spread(one, len(laws.released.outputs)) for one in entries], shares, n, noise)
+    return Estimating([_spread(one, len(distributions.released.outputs)) for one in entries], shares, n, noise)
 
 
 def _spread(entries: Mapping[int, float], width: int) -> list[float]:

@@ -33,7 +33,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
     classes, said, given = finished.classes, finished.spec_text, finished.given_classes
     if classes is None:
         return [Claim("classes", "cannot be judged: there is no classes.json")]
-    whole, released = finished.whole_counts, finished.laws.released
+    whole, released = finished.whole_counts, finished.distributions.released
     stated = read_json(finished.folder.numbers).get("unchanged") or {}
     people, sizes = _people(whole), Counter[str]()
     for record, count in people.items():

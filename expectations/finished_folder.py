@@ -229,8 +229,8 @@ class FinishedFolder:
         return ReleasedProtocol.parse(self.folder.protocol.read_bytes())
 
     @cached_property
-    def laws(self) -> Distributions:
-        """The law of secret, input and output that is public: under the recounted records where these are."""
+    def distributions(self) -> Distributions:
+        """The distribution of secret, input and output that is public: under the recounted records where these are."""
         return Distributions(self.over_published(self.public), self.released, self._numbers)
 
     def over_published(self, counted: Recount) -> Recount:
@@ -285,7 +285,7 @@ class FinishedFolder:
         if found is None:
             return None
         weights = tuple(tuple(map(int, row)) for row in found.target)
-        return replace(self.laws, released=replace(self.laws.released, weights=weights))
+        return replace(self.distributions, released=replace(self.distributions.released, weights=weights))
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -306,7 +306,7 @@ class FinishedFolder:
 
     @cached_property
     def joint(self) -> Joint:
-        """The law of secret and input, counted again."""
+        """The distribution of secret and input, counted again."""
         found = self.recount
         return Joint.from_counts(
             found.table(found.secret, found.inputs),

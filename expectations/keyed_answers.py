@@ -55,8 +55,8 @@ def answer_claims(finished: FinishedFolder) -> list[Claim]:
 
     Notes
     -----
-    HKDF by the standard library, the law of a record by its cumulative weights: nothing of `funnel.sampling` is called.
-    O(rows) time in constant memory.
+    HKDF by the standard library, the distribution of a record by its cumulative weights: nothing of `funnel.sampling`
+    is called. O(rows) time in constant memory.
     """
     snapshot, key, followed = finished.snapshot, finished.key, finished.followed
     if key is None:
@@ -74,7 +74,9 @@ def answer_claims(finished: FinishedFolder) -> list[Claim]:
     given = finished.drawing_document is not None
     if given and followed is None:
         return [digests, kept, Claim("answers")]
-    protocol = ReleasedProtocol.parse(finished.folder.drawing.read_bytes()) if given else finished.laws.released
+    protocol = (
+        ReleasedProtocol.parse(finished.folder.drawing.read_bytes()) if given else finished.distributions.released
+    )
     pairs = finished.pairs
     drawn: Counter[int] = Counter()
     for cells, records in _drawn(followed or snapshot, key, protocol, followed is not None):

@@ -30,7 +30,11 @@ _TOLERANCE = 1e-9
 def report_claims(finished: Finished) -> list[Claim]:
     """Shares, lifts, errors and the comparison in the report follow from the public counts and the spec."""
     numbers, protocol, public = read_json(finished.folder.numbers), finished.protocol, finished.frequencies
-    laws, said, weights = finished.laws, finished.spec_text, class_weights(finished.settled, finished.spec_text)
+    distributions, said, weights = (
+        finished.distributions,
+        finished.spec_text,
+        class_weights(finished.settled, finished.spec_text),
+    )
     checks = [(one.check_name, str(one.description)) for one in finished.declared()]
     before = (
         None if finished.taken_over else [read_json(one.numbers) for one in finished.earlier if one.numbers.is_file()]
@@ -42,31 +46,31 @@ def report_claims(finished: Finished) -> list[Claim]:
         *([] if drawn is None else [same("earlier draws", numbers["earlier_releases"], drawn)]),
         same("unit", numbers["unit"], said.unit),
         *_grouping(numbers, finished),
-        same("values of the secret", numbers["secret"]["values"], len(laws.recount.secret)),
+        same("values of the secret", numbers["secret"]["values"], len(distributions.recount.secret)),
         all_of(
             "figures",
             [
-                *_figures(numbers, laws, said, public),
+                *_figures(numbers, distributions, said, public),
                 # How draws were compared would tell how many histories there are, or of true values.
                 same("consistency", figures["consistency"] is None, not compared),
                 *_history(figures, finished, said.promise),
                 *_kept(numbers, before),
             ],
         ),
-        all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
+        all_of("frequencies", [*_frequencies(numbers, distributions), *_protection(numbers, public, said)]),
         all_of(
             "accuracy",
             accuracy_claims(
                 numbers,
-                laws,
+                distributions,
                 finished.recount.rows,
                 is_invariant(protocol),
                 None if public is None or public.departures is None else public.departures.scale,
             ),
         ),
-        all_of("weighted", _weighted(numbers, laws, said, weights)),
-        all_of("lifts", _lifts(numbers, laws)),
-        all_of("comparison", _chosen(numbers, finished.alone or laws)),
+        all_of("weighted", _weighted(numbers, distributions, said, weights)),
+        all_of("lifts", _lifts(numbers, distributions)),
+        all_of("comparison", _chosen(numbers, finished.alone or distributions)),
         claim("checks", told == checks, "are not those that the release is judged by"),
     ]
 
@@ -75,7 +79,7 @@ def _grouping(numbers: Mapping[str, Any], finished: Finished) -> Iterator[Claim]
     """What grouping for a threshold left; nothing is told where it left everything."""
     stated = numbers["grouping_kept"]
     if (left := finished.grouping_kept) is not None:
-        step = share_step(finished.laws.recount.rows)
+        step = share_step(finished.distributions.recount.rows)
         yield near("grouping_kept", 1.0 if stated is None else stated, left, step)
 
 
@@ -143,13 +147,13 @@ def _own_line(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weighted(
-    numbers: Mapping[str, Any], laws: Distributions, said: SpecText, weights: Mapping[str, Fraction]
+    numbers: Mapping[str, Any], distributions: Distributions, said: SpecText, weights: Mapping[str, Fraction]
 ) -> Iterator[Claim]:
     weight = said.settings.get("weight")
     columns: dict[str, dict[tuple[str, str], int]] = {}
     if weight is not None:
         at = said.publish.index(weight)
-        for symbol, count in laws.inputs.items():
+        for symbol, count in distributions.inputs.items():
             for j, column in enumerate(said.publish):
                 if j != at:
                     pairs = columns.setdefault(column, {})
@@ -168,31 +172,33 @@ def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, sa
 
 
 def _figures(
-    numbers: Mapping[str, Any], laws: Distributions, said: SpecText, public: PublicFrequencies | None
+    numbers: Mapping[str, Any], distributions: Distributions, said: SpecText, public: PublicFrequencies | None
 ) -> Iterator[Claim]:
-    figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
+    figures, estimation, n = numbers["figures"], numbers["estimation"], distributions.recount.rows
     step = share_step(n)
-    yield same("outside", figures["outside"], laws.outside if public is None else None)
+    yield same("outside", figures["outside"], distributions.outside if public is None else None)
     yield same("chosen by", numbers["utility"], said.utility)
-    yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
-    yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
+    yield near("guess_accuracy", figures["guess_accuracy"], distributions.guess, step)
+    yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], distributions.prior_guess, step)
     yield same("records of the estimate", estimation["records"], n)
-    yield same("cells", estimation["cells"], laws.recount.cells)
+    yield same("cells", estimation["cells"], distributions.recount.cells)
 
 
-def _chosen(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
+def _chosen(numbers: Mapping[str, Any], distributions: Distributions) -> Iterator[Claim]:
     """What is said of the chosen mechanism: the others are not computed again, so none of them may be there."""
-    step, told = share_step(laws.recount.rows), laws.information
+    step, told = share_step(distributions.recount.rows), distributions.information
     chosen = numbers["compared"]
     yield same("mechanisms", [row["mechanism"] for row in chosen], [numbers["mechanism"]["name"]])
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
         counted = is_invariant({"mechanism": row["mechanism"]})
-        explained = utility_share(laws, counted) if numbers["utility"] == "estimation" else laws.explained
+        explained = (
+            utility_share(distributions, counted) if numbers["utility"] == "estimation" else distributions.explained
+        )
         yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
-        yield near("share", row["share"], laws.share if explained is None else explained, step)
+        yield near("share", row["share"], distributions.share if explained is None else explained, step)
         if (certificate := row["certificate"]) is not None:
-            by_class = laws.recount.published_columns[-1:] == ("record_class",)
+            by_class = distributions.recount.published_columns[-1:] == ("record_class",)
             kind = ("classes" if by_class else "unchanged") if counted else "kept"
             yield claim("certificate", certificate["of"] == kind, f"is not of records {kind}")
             gap, most = certificate["gap"], round(row["share"] + certificate["gap"], 12)
@@ -200,12 +206,12 @@ def _chosen(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
             yield digits
 
 
-def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
-    n = laws.recount.rows
+def _frequencies(numbers: Mapping[str, Any], distributions: Distributions) -> Iterator[Claim]:
+    n = distributions.recount.rows
     step = share_step(n)
     for kind, rows, share, known in (
-        ("secret", numbers["beliefs"]["rows"], "prior", laws.secrets),
-        ("input", (numbers["accuracy"] or {"rows": []})["rows"], "share", laws.inputs),
+        ("secret", numbers["beliefs"]["rows"], "prior", distributions.secrets),
+        ("input", (numbers["accuracy"] or {"rows": []})["rows"], "share", distributions.inputs),
     ):
         counts = {SEPARATOR.join(symbol): count for symbol, count in known.items()}
         for row in rows:
@@ -214,20 +220,20 @@ def _frequencies(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Cl
             else:
                 yield near(f"share of {kind} {row['label']!r}", row[share], counts[row["label"]] / n, step)
     heat = numbers["heat"]
-    places = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.released.outputs)}
-    columns = {SEPARATOR.join(symbol): column for symbol, column in laws.weights.items()}
+    places = {SEPARATOR.join(symbol): y for y, symbol in enumerate(distributions.released.outputs)}
+    columns = {SEPARATOR.join(symbol): column for symbol, column in distributions.weights.items()}
     # The last line may be of all other outputs together.
     for label, shares in zip(heat["outputs"], heat["shares"], strict=False):
         for x, share in zip(heat["inputs"], shares, strict=True):
-            exact = columns[x][places[label]] / laws.released.denominator
+            exact = columns[x][places[label]] / distributions.released.denominator
             near_enough = abs(share - exact) <= 0.001 + NOISE
             yield claim(f"probability of {label!r} for {x!r}", near_enough, f"is {share!r}, not that of the weights")
 
 
-def _lifts(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
+def _lifts(numbers: Mapping[str, Any], distributions: Distributions) -> Iterator[Claim]:
     """Every lift that is told, within a step of the exact one, by its place."""
-    secrets = {SEPARATOR.join(symbol): symbol for symbol in laws.recount.secret}
-    outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.released.outputs)}
+    secrets = {SEPARATOR.join(symbol): symbol for symbol in distributions.recount.secret}
+    outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(distributions.released.outputs)}
     table = numbers["lifts"]["table"]
     told = [(one["secret"], one["output"], one["cell"]["lift"]) for one in numbers["lifts"]["strongest"]]
     if table is not None:
@@ -242,19 +248,19 @@ def _lifts(numbers: Mapping[str, Any], laws: Distributions) -> Iterator[Claim]:
         if s not in secrets or y not in outputs:
             yield Claim(f"lift of {s!r} given {y!r}", "is about nothing that occurs")
         elif lift is not None:
-            exact = laws.lift(secrets[s], outputs[y])
-            close = exact is not None and abs(lift - exact) <= _coarseness(exact, laws, secrets[s], outputs[y])
+            exact = distributions.lift(secrets[s], outputs[y])
+            close = exact is not None and abs(lift - exact) <= _coarseness(exact, distributions, secrets[s], outputs[y])
             # Finer, it would tell counts of people.
             fine = close and float(f"{lift:.3g}") == lift
             yield claim(f"lift of {s!r} given {y!r}", fine, f"is told as {lift!r}, which it is not")
 
 
-def _coarseness(lift: float, laws: Distributions, s: tuple[str, ...], y: int) -> float:
+def _coarseness(lift: float, distributions: Distributions, s: tuple[str, ...], y: int) -> float:
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0
-    whole = laws.output_masses[y] / laws.whole
-    expected = laws.secrets[s] * whole
+    whole = distributions.output_masses[y] / distributions.whole
+    expected = distributions.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
     # The step is that of the public frequencies, which may be off by half; what is less than a step is told as one.
     return max(digits, step_above(20 / expected))

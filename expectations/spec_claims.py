@@ -115,17 +115,21 @@ def protocol_claims(finished: FinishedFolder) -> list[Claim]:
     Where people have histories the channel is that of their register, rounded, which the claims about the register and
     an audit hold it to.
     """
-    content, laws, said = finished.protocol, finished.laws, finished.spec_text
+    content, distributions, said = finished.protocol, finished.distributions, finished.spec_text
     known, of_same = finished.drawing_document is not None or content["rounded"] is None, said.people == "same"
     asked = is_invariant({"mechanism": said.mechanism})
     return [
         guarantee_claim("guarantee", content["guarantee"]["declared"], said),
-        _protocol_columns(content, said, laws),
-        same("records outside the alphabet", laws.outside, 0),
+        _protocol_columns(content, said, distributions),
+        same("records outside the alphabet", distributions.outside, 0),
         claim("effective channel", known, "is said to be rounded, and nobody has a history"),
         same("protection", content["frequencies"]["protection"], said.frequencies.protection),
         claim("versions without noise", of_same or not content["frequencies"]["unprotected"], "where each is alone"),
-        same("numbers", _stated_numbers(content), None if laws.numbers is None else _expected(content, laws.numbers)),
+        same(
+            "numbers",
+            _stated_numbers(content),
+            None if distributions.numbers is None else _expected(content, distributions.numbers),
+        ),
         claim("mechanism", not asked or is_invariant(content), "is not the one of the spec"),
     ]
 
@@ -151,7 +155,7 @@ def guarantee_claim(name: str, stated: object, said: SpecText) -> Claim:
     return claim(name, promise == said.promise, f"is {stated!r}, which is not the bound of the spec")
 
 
-def _protocol_columns(content: Mapping[str, Any], said: SpecText, laws: Distributions) -> Claim:
+def _protocol_columns(content: Mapping[str, Any], said: SpecText, distributions: Distributions) -> Claim:
     return all_of(
         "columns",
         [
@@ -159,7 +163,7 @@ def _protocol_columns(content: Mapping[str, Any], said: SpecText, laws: Distribu
             same("secret", content["guarantee"]["secret"], list(said.secret)),
             claim(
                 "inputs",
-                laws.reads_secret or set(laws.weights) == set(laws.recount.inputs),
+                distributions.reads_secret or set(distributions.weights) == set(distributions.recount.inputs),
                 "are other values than occur in the source",
             ),
         ],
@@ -168,7 +172,7 @@ def _protocol_columns(content: Mapping[str, Any], said: SpecText, laws: Distribu
 
 def package_claims(finished: FinishedFolder) -> list[Claim]:
     """Version, columns, numbers and rules in the data package are those that the spec asks for."""
-    content, laws, said = read_json(finished.folder.package), finished.laws, finished.spec_text
+    content, distributions, said = read_json(finished.folder.package), finished.distributions, finished.spec_text
     previous = previous_version(finished.folder, content, [finished.folder.catalogue.name])
     privacy = content["funnel:privacy"]
     confidence = privacy["confidence"]
@@ -194,7 +198,11 @@ def package_claims(finished: FinishedFolder) -> list[Claim]:
             "confidence",
             [
                 same("alpha", confidence["alpha"], said.alpha),
-                same("radius", confidence["radius"], rounded_radius(laws.recount.cells, laws.recount.rows, said.alpha)),
+                same(
+                    "radius",
+                    confidence["radius"],
+                    rounded_radius(distributions.recount.cells, distributions.recount.rows, said.alpha),
+                ),
             ],
         ),
     ]
@@ -203,7 +211,7 @@ def package_claims(finished: FinishedFolder) -> list[Claim]:
 def _columns(content: Mapping[str, Any], said: SpecText, finished: FinishedFolder) -> Iterator[Claim]:
     """What is told of the numbers of columns, and of the values of those that the protocol is not about."""
     intervals = {column: plain_intervals(finished.settled, column) for column in said.section("numbers")}
-    drawn, classes = declared_numbers(finished.settled, finished.laws.released, said.drawn), finished.classes
+    drawn, classes = declared_numbers(finished.settled, finished.distributions.released, said.drawn), finished.classes
     values = {} if classes is None else values_of(finished.whole_counts, classes.columns, finished.public_values)
     for resource in content["resources"]:
         path, fields = resource["path"], resource["schema"]["fields"]

@@ -159,7 +159,7 @@ class SpecText:
     def robust(self) -> bool:
         """Whether the bound over versions is to hold under every set of tables that noise, or a sample, leaves open."""
         asked = bool(self.section("history").get("robust", False))
-        return self.people == "same" and (asked or self.promise.laws is not None)
+        return self.people == "same" and (asked or self.promise.distributions is not None)
 
     @property
     def observers(self) -> list[str] | None:

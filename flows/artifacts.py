@@ -27,14 +27,14 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
     The orchestrator's database is read by others than the steward, so they are made of what the public files are made
     of, and of nothing else.
     """
-    laws, findings = public.laws, public.findings
+    distributions, findings = public.distributions, public.findings
     create_markdown_artifact(_summary(spec, published, protocol, findings.figures), key=f"{spec.name}-summary")
     lifts = [
         {
             "secret": secret,
             **{output: _number(value) for output, value in zip(protocol.outputs.labels, row, strict=True)},
         }
-        for secret, row in zip(laws.secret.labels, findings.lift, strict=True)
+        for secret, row in zip(distributions.secret.labels, findings.lift, strict=True)
     ]
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
     create_table_artifact(

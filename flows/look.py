@@ -176,7 +176,9 @@ def certificate_of(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -
     line = next((line for line in plan if line.mechanism == mechanism), None)
     if line is None:
         return None
-    share = audited.law.share if audited.law.explained is None else audited.law.explained.share
+    share = (
+        audited.distribution.share if audited.distribution.explained is None else audited.distribution.explained.share
+    )
     return replace(line, share=share).optimum
 
 

@@ -97,7 +97,7 @@ class Done:
     @property
     def public(self) -> PublicRelease:
         """What of it is public, rounded."""
-        guarantee = parse_guarantee(self.audited.law.guarantee)
+        guarantee = parse_guarantee(self.audited.distribution.guarantee)
         compared = self.optimised.comparison.content()["rows"]
         return PublicRelease.of(self.audited, self.channel, guarantee, compared)
 
@@ -290,7 +290,7 @@ class _Prepared:
 
 def _prepare(run: Run) -> _Prepared:
     """Protect the counts, and make the protocol."""
-    # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
+    # From here on only what draws, follows or judges sees the counted joint distribution; all else sees the public one.
     spec, snapshot, series, workspace = run.spec, run.snapshot, run.series, run.workspace
     protected = protect(run)
     if not series.earlier and not series.held.all:
@@ -366,13 +366,13 @@ def _release(
 def _answer(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:
     """What a run says of the version that it made."""
     audited, folder, protection = draft.audited, draft.folder, draft.protected.protection
-    law, mechanism = audited.law, draft.optimised.protocol.mechanism
+    distribution, mechanism = audited.distribution, draft.optimised.protocol.mechanism
     return {
-        "guarantee": law.guarantee,
-        "level": law.level,
-        "utility": law.utility,
-        "share": law.share,
-        **({} if law.explained is None else {"explained": law.explained.share}),
+        "guarantee": distribution.guarantee,
+        "level": distribution.level,
+        "utility": distribution.utility,
+        "share": distribution.share,
+        **({} if distribution.explained is None else {"explained": distribution.explained.share}),
         **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
         "mechanism": mechanism,
         "bytes": {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size},

@@ -24,7 +24,7 @@ _SAME = 5e-5
 
 @dataclass(frozen=True)
 class Certainty:
-    """The best protocol under a bound over a set of laws, beside the best under the same bound for the counts alone.
+    """The best protocol under a bound over a set of distributions, beside the best for the counts alone.
 
     Attributes
     ----------
@@ -72,9 +72,9 @@ class Certainty:
     def sentence(self) -> str:
         """What the difference buys."""
         what = {
-            "sample": "the laws that the sample does not rule out",
+            "sample": "the distributions that the sample does not rule out",
             "noise": "the tables of counts that the noise does not rule out",
-            "sample and noise": "the laws that sample and noise do not rule out",
+            "sample and noise": "the distributions that sample and noise do not rule out",
         }[self.why]
         if math.isinf(self.nominal_level):
             reached = f"tells some secret for certain under one of {what} ({confidence(*self.missed)} confidence)"

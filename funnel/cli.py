@@ -162,9 +162,9 @@ def plan_command(
     and it is said how exactly its release would let shares be estimated: information that is kept is no accuracy.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
 
-    Where the bound holds for more than the frequencies as they are, for all laws that the sample leaves open or all
-    counts that the noise does, a sentence sets it beside the same bound for these alone and says what the difference
-    buys.
+    Where the bound holds for more than the frequencies as they are, for all distributions that the sample leaves open
+    or all counts that the noise does, a sentence sets it beside the same bound for these alone and says what the
+    difference buys.
 
     Where SPEC says that its versions are about the same people, the register of what was published about them is read:
     how many histories they have, what can be kept given these, whom earlier versions take out of the bound by now, and
@@ -351,7 +351,7 @@ def audit_command(
     RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Every
     public file is checked: that it is signed, written to the byte as funnel writes it, and says what follows from the
     others; and that the released counts can have been drawn from the public shares. Where its internal evidence is,
-    in the workspace near RELEASE or where --evidence says, the level under the estimated joint law and the
+    in the workspace near RELEASE or where --evidence says, the level under the estimated joint distribution and the
     draws are checked too, and, of versions about the same people, from their register, the level of everything
     published about them. At a URL it is not looked for: the publisher keeps it.
 

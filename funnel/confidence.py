@@ -1,4 +1,4 @@
-"""The confidence set around an estimated joint law: every law the data cannot rule out."""
+"""The confidence set around an estimated joint distribution: every distribution the data cannot rule out."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.joint import Joint
 
-# Near-deterministic laws of 25 cells, nominal coverage .95: simulated .945 with cells expected 5 times, .93 with 1,
-# .88 with .3, .83 with .1.
+# Near-deterministic distributions of 25 cells, nominal coverage .95: simulated .945 with cells expected 5 times, .93
+# with 1, .88 with .3, .83 with .1.
 _FEW = 5
 
 
@@ -22,7 +22,7 @@ class ConfidenceSet:
     Attributes
     ----------
     alpha : float
-        Significance: F misses the true law with probability about alpha.
+        Significance: F misses the true distribution with probability about alpha.
     radius : float
         ``B = χ²_{cells-1}^{-1}(1 - alpha) / n``, without unit.
     cells : int
@@ -32,8 +32,8 @@ class ConfidenceSet:
     smallest_expected : float
         Smallest expected count of a cell under the product of the margins.
     few : int
-        Number of cells with fewer than 5 records, or with an expected count below 5: there the χ² law, and so the
-        coverage of F, is doubtful.
+        Number of cells with fewer than 5 records, or with an expected count below 5: there the χ² distribution, and so
+        the coverage of F, is doubtful.
     smallest_observed : int
         Smallest count of a cell. Where the secret nearly decides the input every margin is large, and only the counts
         show how rare some cells are.
@@ -49,7 +49,7 @@ class ConfidenceSet:
 
     @property
     def doubtful(self) -> bool:
-        """Whether counts are too small for the χ² law, and so for the confidence, to be relied on."""
+        """Whether counts are too small for the χ² distribution, and so for the confidence, to be relied on."""
         return self.few > 0
 
     def warning(self, secret: Sequence[str], inputs: Sequence[str]) -> str | None:
@@ -60,7 +60,7 @@ class ConfidenceSet:
         return (
             f"{self.few:,} of the {self.cells:,} combinations of {', '.join([*secret, *inputs])} have fewer than "
             f"{_FEW} records, or would be expected to if {', '.join(secret)} and {', '.join(inputs)} were independent, "
-            f"so the {confidence}, which rests on the χ² law, is doubtful; group their rare values"
+            f"so the {confidence}, which rests on the χ² distribution, is doubtful; group their rare values"
         )
 
 
@@ -69,12 +69,13 @@ def confidence_radius(cells: int, n: int, alpha: float) -> float:
     # Imported here: it takes longer to import than all of this package, and most bounds have no confidence.
     from scipy.special import gammaincinv
 
-    # The quantile of the χ² law; scipy.stats, which has it by name, takes longer to import than all of this package.
+    # The quantile of the χ² distribution; scipy.stats, which has it by name, takes longer to import than all of this
+    # package.
     return 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / n if cells > 1 else 0.0
 
 
 def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:
-    """The χ² confidence set around the empirical law.
+    """The χ² confidence set around the empirical distribution.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def freeze(holder: object, *names: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The empirical joint law p(S, X) of a secret S and a protocol input X, as integer counts (METHOD section 1).
+    """The empirical joint distribution p(S, X) of a secret S and an input X, as integer counts (METHOD section 1).
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Joint:
     inputs : Alphabet
         The a values of the input.
     bounds : Bounds, optional
-        What the true counts may be, where ``counts`` are noisy ones: a law that is known up to noise. Guarantees then
-        hold for every table within the bounds, and the counts are one of them.
+        What the true counts may be, where ``counts`` are noisy ones: a distribution that is known up to noise.
+        Guarantees then hold for every table within the bounds, and the counts are one of them.
     parts : ClassParts, optional
         Where inputs are parts of classes of records: probabilities are what the counts of classes say, not of parts.
 
@@ -89,7 +89,7 @@ class Joint:
                 f"counts of shape {counts.shape} do not fit {len(self.secret)} secrets and {len(self.inputs)} inputs"
             )
         if self.bounds is not None and not self.bounds.hold(counts):
-            raise SpecError("the counts of a joint law must be within its own bounds")
+            raise SpecError("the counts of a joint distribution must be within its own bounds")
         if self.parts is not None:
             self.parts.require_fit(counts, self.bounds is None)
         object.__setattr__(self, "counts", counts)
@@ -122,7 +122,7 @@ class Joint:
         secret: Sequence[str],
         inputs: Sequence[str],
     ) -> Joint:
-        """Count the joint law of columns of a pandas or pyarrow table or of a parquet file.
+        """Count the joint distribution of columns of a pandas or pyarrow table or of a parquet file.
 
         Values are compared as text. Symbols are the combinations that occur, ordered by the dictionary of
         dictionary-typed columns and naturally (numbers by value) otherwise. Files are streamed in bounded memory.
@@ -132,7 +132,7 @@ class Joint:
         table : pandas.DataFrame, pyarrow.Table or path of a parquet file
         secret, inputs : sequence of str
             Column names. Where inputs name the secret's columns too, a protocol reads (and may publish) secret and
-            inputs: the joint law is that of `with_secret` over the others, the secret's columns first.
+            inputs: the joint distribution is that of `with_secret` over the others, the secret's columns first.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class Joint:
 
     @classmethod
     def from_parts(cls, parts: Iterable[Joint], order: Mapping[str, Sequence[str]]) -> Joint:
-        """The joint law of all records that the parts were counted from, such as partitions of a table.
+        """The joint distribution of all records that the parts were counted from, such as partitions of a table.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Joint:
                 ranks[column] = {value: rank for rank, value in enumerate(values)}
         if not counted:
             names = ", ".join(secret_columns + input_columns)
-            raise DataError(f"the table has no rows, so the joint law of {names} cannot be estimated")
+            raise DataError(f"the table has no rows, so the joint distribution of {names} cannot be estimated")
         return cls._from_counter(counted, ranks, secret_columns, input_columns)
 
     @classmethod
@@ -256,7 +256,7 @@ class Joint:
 
     @property
     def as_published(self) -> Joint:
-        """The same counts without bounds: the law of whoever takes them for the true ones."""
+        """The same counts without bounds: the distribution of an observer who takes them for the true ones."""
         return self if self.bounds is None else Joint(self.counts, self.secret, self.inputs)
 
     @cached_property
@@ -293,7 +293,7 @@ class Joint:
 
     @cached_property
     def p_input(self) -> FloatArray:
-        """Law of the input, shape (a,)."""
+        """Distribution of the input, shape (a,)."""
         return np.asarray(self.counts.sum(axis=0) / self.n)
 
     @cached_property
@@ -334,11 +334,11 @@ class Joint:
         return Joint(spread(self.counts), self.secret, product(self.secret, self.inputs), bounds)
 
     def over_published(self, columns: tuple[str, ...]) -> Joint:
-        """The joint law over what a record publishes in some columns: with the secret, where that is among them."""
+        """The joint distribution over some published columns: with the secret, where that is among them."""
         return self.with_secret() if columns == self.secret.columns + self.inputs.columns else self
 
     def read_by(self, columns: tuple[str, ...]) -> Joint:
-        """The joint law over what a protocol with these input columns reads: the input, or secret and input.
+        """The joint distribution over what a protocol with these input columns reads: the input, or secret and input.
 
         Raises
         ------
@@ -350,8 +350,8 @@ class Joint:
         if columns == self.secret.columns + self.inputs.columns:
             return self.with_secret()
         raise DataError(
-            f"the protocol reads {list(columns)} but the joint law is over secret {list(self.secret.columns)} "
-            f"and inputs {list(self.inputs.columns)}; fit a protocol to this joint law"
+            f"the protocol reads {list(columns)} but the joint distribution is over secret {list(self.secret.columns)} "
+            f"and inputs {list(self.inputs.columns)}; fit a protocol to this joint distribution"
         )
 
 
@@ -393,7 +393,7 @@ def _checked_counts(counts: npt.ArrayLike) -> IntArray:
     # Summed as Python integers: the sum of counts near 2^63 must not wrap around.
     total = sum(int(value) for value in table.ravel())
     if total == 0:
-        raise DataError("all counts are zero, so the joint law cannot be estimated")
+        raise DataError("all counts are zero, so the joint distribution cannot be estimated")
     if total >= MAX_ROWS:
         raise DataError(f"{total:,} records are more than the {MAX_ROWS - 1:,} that exact arithmetic is laid out for")
     return table.astype(np.int64)

@@ -135,7 +135,7 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
 
 
 def utility_for(spec: ReleaseSpec, joint: Joint) -> Utility:
-    """What a spec chooses a protocol by, for the published values of a joint law.
+    """What a spec chooses a protocol by, for the published values of a joint distribution.
 
     Parameters
     ----------

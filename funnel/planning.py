@@ -41,7 +41,7 @@ _FORBIDDEN = "reads the secret; allow it with reads_secret = true under [mechani
 
 @dataclass(frozen=True, eq=False)
 class PlanRow:
-    """One mechanism judged for one joint law and guarantee.
+    """One mechanism judged for one joint distribution and guarantee.
 
     Attributes
     ----------
@@ -189,7 +189,8 @@ def plan(
     Raises
     ------
     SpecError
-        If a mechanism is unknown, the guarantee cannot be asked of this joint law at all, or the alphabet is too large.
+        If a mechanism is unknown, the guarantee cannot be asked of this joint distribution at all, or the alphabet is
+        too large.
 
     Examples
     --------
@@ -354,7 +355,7 @@ def _untried(name: str, reason: str, bound: float | None = None) -> PlanRow:
 
 
 class _Fitting:
-    """One joint law and guarantee, for which mechanisms are fitted one after another."""
+    """One joint distribution and guarantee, for which mechanisms are fitted one after another."""
 
     def __init__(
         self,

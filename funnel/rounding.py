@@ -139,14 +139,14 @@ def sparse_rounded_weights(
 
 
 def marginal_weights(joint: Joint, weights: WeightArray | SparseWeights) -> WeightArray:
-    """Law q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
+    """Distribution q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
     counts = joint.counts.sum(axis=0)
     if isinstance(weights, SparseWeights):
-        law = [total // joint.n for total in weights.masses(counts)]
+        distribution = [total // joint.n for total in weights.masses(counts)]
     else:
-        law = [int(total) // joint.n for total in secret_output(counts[None], weights)[0]]
-    law[max(range(len(law)), key=law.__getitem__)] += DENOMINATOR - sum(law)
-    return np.array(law, dtype=np.uint64)
+        distribution = [int(total) // joint.n for total in secret_output(counts[None], weights)[0]]
+    distribution[max(range(len(distribution)), key=distribution.__getitem__)] += DENOMINATOR - sum(distribution)
+    return np.array(distribution, dtype=np.uint64)
 
 
 def silence_unseen(joint: Joint, weights: WeightArray) -> WeightArray:
@@ -189,7 +189,7 @@ def proven_weights(
     Parameters
     ----------
     joint : Joint
-        The joint law (c, a) of secret and what the channel reads.
+        The joint distribution (c, a) of secret and what the channel reads.
     guarantee : Guarantee
     matrix : ndarray of float64, shape (b, a)
         A channel that meets the guarantee up to numerical error.

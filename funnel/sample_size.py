@@ -57,8 +57,8 @@ class Need:
 def records_needed(joint: Joint, guarantee: Guarantee) -> Need:
     """The number of records with the frequencies of ``joint`` from which GRR keeps half of what it ever could.
 
-    As the number grows, the set of laws shrinks to the estimate and the guarantee becomes its nominal one. GRR with
-    half the utility that this would leave it has a level below the budget under the estimate, so some number of
+    As the number grows, the set of distributions shrinks to the estimate and the guarantee becomes its nominal one. GRR
+    with half the utility that this would leave it has a level below the budget under the estimate, so some number of
     records is enough: it is found by bisection, on the radius of F or on the counts that the boxes are around. Where
     the counts are known up to noise only, the noise stays as wide as it is.
 
@@ -77,7 +77,9 @@ def records_needed(joint: Joint, guarantee: Guarantee) -> Need:
         If a value of the secret never occurs.
     """
     if guarantee.is_perfect:
-        raise InfeasibleGuarantee(f"{guarantee} asks for perfect privacy under every law near the data: no n is enough")
+        raise InfeasibleGuarantee(
+            f"{guarantee} asks for perfect privacy under every distribution near the data: no n is enough"
+        )
     matrix, share = _half_of_grr(joint, guarantee)
     enough = _enough(joint, guarantee, matrix)
     fewer, more = 1.0, 1.0
@@ -199,7 +201,7 @@ def _enough(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> Callable[
     if isinstance(guarantee, RLDP) and not guarantee.over_boxes:
         rows, near = rows_by_secret(joint, matrix), guarantee.neighbourhood(joint)
         limit = capped_exp(guarantee.epsilon) * (1 - 1e-9)
-        return lambda factor: within(rows, Neighbourhood(near.law, near.prior, near.radius / factor), limit)
+        return lambda factor: within(rows, Neighbourhood(near.distribution, near.prior, near.radius / factor), limit)
 
     return lambda factor: _met(_times(joint, factor), guarantee, matrix)
 
@@ -237,9 +239,9 @@ def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow], utility
 
 
 def doubts(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
-    """A sentence if a bound is robust but the confidence of its set of laws is doubtful, else none."""
+    """A sentence if a bound is robust but the confidence of its set of distributions is doubtful, else none."""
     if not isinstance(guarantee, RLDP) or guarantee.over_boxes:
-        # Boxes hold the true law with their confidence whatever the counts are.
+        # Boxes hold the true distribution with their confidence whatever the counts are.
         return ()
     doubt = confidence_set(joint, guarantee.alpha).warning(joint.secret.columns, joint.inputs.columns)
     return () if doubt is None else (doubt,)

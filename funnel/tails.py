@@ -1,4 +1,4 @@
-"""Tails of the binomial and the hypergeometric law, never below the exact ones, p-values, and how alike counts are."""
+"""Binomial and hypergeometric tails, never below the exact ones, p-values, and how alike counts are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def binomial_two_sided(counts: Whole, totals: Whole, weights: Whole, wholes: Who
 
 
 def hypergeometric_two_sided(counts: IntArray, marked: IntArray, drawn: IntArray, total: IntArray) -> FloatArray:
-    """Twice the smaller tail of a hypergeometric law at each count, at most 1; all of shape (k,).
+    """Twice the smaller tail of a hypergeometric distribution at each count, at most 1; all of shape (k,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Audit: what the drawn release reveals, to the public and to whoever knows the counts, and whether it was drawn so."""
+"""Audit: what a release reveals, to the public and to an observer who knows the counts, and whether it was drawn so."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def audit(
     snapshot: Snapshot,
     composition: Composition | None,
 ) -> tuple[Findings, Audited]:
-    """Compute level, witness, utility and lifts twice: for whoever knows the counts, and under the public frequencies.
+    """Compute level, witness, utility and lifts twice: for an observer of the counts, and under public frequencies.
 
     The first, with the consistency of the draws, is stored as internal evidence. All that is public is made of the
     second.

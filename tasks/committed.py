@@ -1,4 +1,4 @@
-"""Settled: whether anything has changed since the last run, told without making the release again."""
+"""Committed: whether anything has changed since the last run, told without making the release again."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ JOINT, RECORDS = "joint.json", "records.parquet"
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """The counted joint law; nothing public is made of it but by the step that protects it.
+    """The counted joint distribution; nothing public is made of it but by the step that protects it.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Estimated:
 
 @step
 def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: ReleaseSecret | None = None) -> Estimated:
-    """Count the joint law of the secret and the published columns, partition by partition; cached by content.
+    """Count the joint distribution of the secret and the published columns, partition by partition; cached by content.
 
     Parameters
     ----------

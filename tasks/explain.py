@@ -1,4 +1,4 @@
-"""Explain: the internal report of a judged version, with all attacks, for whoever answers for it."""
+"""Explain: the internal report of a judged version, with all attacks, for the officer who answers for it."""
 
 from __future__ import annotations
 

@@ -205,9 +205,9 @@ def _decided_for_units(run: Run, protected: Protected, terms: VersionTerms, unit
         predicted = expected.waves
 
         def exact(epsilon: float) -> tuple[IntArray, int]:
-            law = frequencies.joint.p_input
-            length = declared_length(waves.step.channel, law, sum(predicted), len(predicted), epsilon)
-            inputs = units.cells % len(law)
+            distribution = frequencies.joint.p_input
+            length = declared_length(waves.step.channel, distribution, sum(predicted), len(predicted), epsilon)
+            inputs = units.cells % len(distribution)
             return departures_of_units(waves.step, units.rows.units, waves.before, inputs, length), length
 
         told = protect_averages(run, protected, "departures", exact)
@@ -230,8 +230,8 @@ def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, peo
     if register.entries and not terms.aim.is_invariant:
 
         def exact(epsilon: float) -> tuple[IntArray, int]:
-            law = frequencies.joint
-            length = declared_length(expected.step.channel, law.p_input, law.n, 1, epsilon)
+            distribution = frequencies.joint
+            length = declared_length(expected.step.channel, distribution.p_input, distribution.n, 1, epsilon)
             return departures_of_people(expected.step, length), length
 
         put_right = protect_averages(run, protected, "departures", exact)
@@ -274,10 +274,10 @@ def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
 
 def _forecast(who: Attending, predicted: Step) -> Forecast:
     """Which histories are expected after a version."""
-    laws = distributions_before(predicted.past, who.nodes, predicted.joint, predicted.observed.changes).values.sum(
-        axis=1
-    )
-    nodes, outputs, people, others = answered(who, laws, predicted.library, predicted.drawn_from)
+    distributions = distributions_before(
+        predicted.past, who.nodes, predicted.joint, predicted.observed.changes
+    ).values.sum(axis=1)
+    nodes, outputs, people, others = answered(who, distributions, predicted.library, predicted.drawn_from)
     return Forecast(who, nodes, outputs, people, others)
 
 

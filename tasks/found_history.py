@@ -17,7 +17,7 @@ from funnel.register.truth import known_truth
 
 
 def found_history(register: Register, people: People, found: Step, expected: Fitted | None = None) -> FoundHistory:
-    """What all versions together tell, for whoever answers for it; and what of it is public, with noise."""
+    """What all versions together tell, for the officer who answers for it; and what of it is public, with noise."""
     labels = {chapter.version: chapter.channel.outputs.labels for chapter in found.past.chapters}
     witness = found.level.witness
     ratio = witness.ratio
@@ -72,7 +72,7 @@ def _finite(level: float | None) -> float | None:
 
 
 def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
-    """The same of expected people, how many were not, and what it is for whoever knows the truth."""
+    """The same of expected people, how many were not, and what it is for an observer who knows the truth."""
     truth = known_truth(register, found.step, people)
     step = found.predicted
     everybody = step.joint.n

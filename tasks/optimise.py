@@ -103,7 +103,7 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> 
 
 
 def _bounds(joint: Joint) -> tuple[object, ...]:
-    """What the true counts may be, where the law is known up to noise; and which classes inputs are parts of."""
+    """What the true counts may be, where these are known up to noise; and which classes inputs are parts of."""
     if joint.parts is not None:
         return tuple(joint.parts.content)
     if joint.bounds is None:

@@ -79,7 +79,9 @@ def protect_changes(
     if people is None:
         return changes_of(run.protecting, protected, decision.rows_of) if isinstance(decision, TakeOver) else protected
     tell("protecting changes")
-    return public_changes(run.protecting, protected, people.moves(register), [law for _, law in register.laws])
+    return public_changes(
+        run.protecting, protected, people.moves(register), [distribution for _, distribution in register.distributions]
+    )
 
 
 def protect_averages(

@@ -84,7 +84,7 @@ def same_draws() -> Iterator[None]:
 
 
 def noise_of(seed: int) -> Callable[..., IntArray]:
-    """What draws noise of the same law, and the same whenever the tests are run: no test may fail once in a while."""
+    """What draws noise of the same distribution, the same whenever tests are run: none may fail once in a while."""
     random = np.random.default_rng(seed)
 
     def draw(size: int, epsilon: float, sensitivity: int = 1, key: bytes | None = None) -> IntArray:

@@ -41,8 +41,8 @@ people = "different"
 def eight_columns(people: int = 1000, seed: int = 15) -> pd.DataFrame:
     """A table of people with a disease and eight columns, the columns independent and of uneven values.
 
-    With 1,000 people nine of ten published combinations are of one person, so that whoever knows the columns of a
-    person and the exact frequencies knows the disease.
+    With 1,000 people nine of ten published combinations are of one person, so that an observer who knows the columns of
+    a person and the exact frequencies knows the disease.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class Reader:
     number: Any = Fraction
     _known: dict[Any, Any] = field(default_factory=dict)
 
-    def law(self, t: int) -> Table:
+    def distribution(self, t: int) -> Table:
         """P(s, x) in a wave, (c, a)."""
         wave = self.waves[t]
         return self._shares(Counter(wave.people.values()), (wave.c, wave.a))
@@ -54,7 +54,7 @@ class Reader:
         both = [(before.people[key], after.people[key]) for key in before.people if key in after.people]
         secrets = {now[0] for _, now in both}
         # Of what nobody in both was before, nothing is known but how common things are now.
-        common = self.law(t)
+        common = self.distribution(t)
         unseen = np.stack([row if s in secrets else row * 0 for s, row in enumerate(common)])
         unseen = unseen / unseen.sum()
         table = np.empty(
@@ -81,7 +81,7 @@ class Reader:
         key = ("before", history, t)
         if key not in self._known:
             if not history:
-                self._known[key] = self.law(t)
+                self._known[key] = self.distribution(t)
             else:
                 last = history[-1][0]
                 self._known[key] = np.tensordot(self.after(history), self.change(last, t), 2)

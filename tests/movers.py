@@ -37,15 +37,15 @@ class MoverStayerReader(Reader):
         """P(class, s, x in t | history), (2, c, a)."""
         key = ("classes", history, t)
         if key not in self._known:
-            law = self.law(t)
+            distribution = self.distribution(t)
             if not history:
-                self._known[key] = np.stack([law, law * self.number(0)])
+                self._known[key] = np.stack([distribution, distribution * self.number(0)])
             else:
                 v = history[-1][0]
                 went = self._went(v, t)
                 secrets = self.prior(v, t) > 0
-                common = law * secrets[:, None]
-                unseen = np.stack([common / common.sum(), law * self.number(0)])
+                common = distribution * secrets[:, None]
+                unseen = np.stack([common / common.sum(), distribution * self.number(0)])
                 table = unseen * self.number(0)
                 for state, share in np.ndenumerate(self.classes_after(history)):
                     counts = went.get(state)
@@ -144,9 +144,9 @@ class FittedReader(Reader):
         cells = {self.waves[t].people[key] for t in there}
         return (cells.pop(), there) if len(cells) == 1 and len(there) > 1 else None
 
-    def law(self, t: int) -> Table:
+    def distribution(self, t: int) -> Table:
         """P(stayer or not, s, x) of somebody whose first wave this is, (2, c, a)."""
-        key = ("law", t)
+        key = ("distribution", t)
         if key not in self._known:
             everybody = Counter(cell for _, cell in map(self.first, self.somebody()) if cell is not None)
             staying: Counter[Any] = Counter()
@@ -154,8 +154,8 @@ class FittedReader(Reader):
                 staying[cell] += count
             known = sum(everybody.values())
             pooled = Fraction(sum(staying.values())) / known if known else 0
-            law = super().law(t)
-            stayers = law * self.number(0)
+            distribution = super().distribution(t)
+            stayers = distribution * self.number(0)
             counted = Counter(self.waves[t].people.values())
             # Told in parts of 1/1024 of a record, rounded down.
             parts = 1024 * len(self.waves[t].people)
@@ -163,7 +163,7 @@ class FittedReader(Reader):
                 of = everybody[s, x]
                 share = Fraction(staying[s, x]) / of if of else Fraction(pooled)
                 stayers[s, x] = self.number(int(1024 * count * share)) / self.number(parts)
-            self._known[key] = np.stack([stayers, law - stayers])
+            self._known[key] = np.stack([stayers, distribution - stayers])
         return self._known[key]
 
     def movers(self, v: int, t: int) -> Table:
@@ -198,7 +198,7 @@ class FittedReader(Reader):
         key = ("classes", history, t)
         if key not in self._known:
             if not history:
-                self._known[key] = self.law(t)
+                self._known[key] = self.distribution(t)
             else:
                 v = history[-1][0]
                 stayers, movers = self.classes_after(history)
@@ -208,7 +208,7 @@ class FittedReader(Reader):
                 # What nobody in both was before tells nothing but how common things are now.
                 lost = (stayers * (1 - known)).sum() + (movers * (1 - kernel.sum(axis=(2, 3)))).sum()
                 secrets = self.prior(v, t) > 0
-                unseen = self.law(t) * secrets[None, :, None]
+                unseen = self.distribution(t) * secrets[None, :, None]
                 self._known[key] = table + lost * unseen / unseen.sum()
         return self._known[key]
 

@@ -59,7 +59,7 @@ class Wave:
         return Snapshot(data, write_whole(folder / "codings.json", b"{}"), "0" * 64, "1" * 64, sizes, 0, ("number",))
 
     def joint(self) -> Joint:
-        """The joint law, its alphabets in the order of what occurs."""
+        """The joint distribution, its alphabets in the order of what occurs."""
         return Joint.from_table(self.table(), SECRET, INPUTS)
 
     def cells(self, joint: Joint) -> np.ndarray:

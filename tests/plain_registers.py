@@ -41,7 +41,7 @@ TYPES = {
     "effective.parquet": {"input": pa.int32(), "output": pa.int32(), "weight": pa.uint64()},
 }
 
-Law = dict[int, Fraction]
+Distribution = dict[int, Fraction]
 Weights = tuple[tuple[int, ...], ...]
 Wave = Mapping[int, tuple[int, int]]
 """Secret and input of every person."""
@@ -63,7 +63,7 @@ class Made:
     channels : list of Weights
     followed : dict
         The channel of every history.
-    laws : dict
+    distributions : dict
         P(s, x | h) by history, up to a factor.
     changes : dict
         By earlier version, counts of (cell there, cell here).
@@ -81,7 +81,7 @@ class Made:
     outputs: list[int] = field(default_factory=list)
     channels: list[Weights] = field(default_factory=list)
     followed: dict[int, int] = field(default_factory=dict)
-    laws: dict[int, Law] = field(default_factory=dict)
+    distributions: dict[int, Distribution] = field(default_factory=dict)
     changes: dict[int, Counter[tuple[int, int]]] = field(default_factory=dict)
     changed: dict[int, bool] = field(default_factory=dict)
     states: dict[int, Counter[tuple[int, int, bool, bool]]] = field(default_factory=dict)
@@ -145,19 +145,19 @@ class History:
                 return number, made.parents[node - made.first], made.outputs[node - made.first]
         return None, 0, 0
 
-    def law(self, node: int, version: int) -> Law:
+    def distribution(self, node: int, version: int) -> Distribution:
         """P(s, x | h) before a version, by the definition: METHOD section 9."""
         made, last = self.made[version], self.place(node)
         if last[0] is None:
             return {one: Fraction(count) for one, count in made.counts.items()}
         earlier = self.made[last[0]]
-        before = self.law(last[1], last[0])
+        before = self.distribution(last[1], last[0])
         rows = earlier.channels[earlier.followed[last[1]]]
         alpha = {one: share * rows[last[2]][one % VALUES] for one, share in before.items()}
         changes = made.changes[last[0]]
         shared = {after // VALUES for _, after in changes}
         unseen = {one: count for one, count in made.counts.items() if one // VALUES in shared}
-        found: Law = {}
+        found: Distribution = {}
         for one, share in alpha.items():
             row = {after: count for (first, after), count in changes.items() if first == one} or unseen
             for after, count in row.items():
@@ -165,7 +165,7 @@ class History:
         return {one: share for one, share in found.items() if share}
 
     def prior(self, node: int, version: int) -> dict[int, Fraction]:
-        """The law of the secret that a history is compared with."""
+        """The distribution of the secret that a history is compared with."""
         last, made = self.place(node)[0], self.made[version]
         people: Counter[int] = Counter()
         for (_, after), count in ({} if last is None else made.changes[last]).items():
@@ -174,10 +174,12 @@ class History:
             people[one // VALUES] += count
         return {s: Fraction(count, sum(people.values())) for s, count in people.items()}
 
-    def level(self, law: Law, prior: Mapping[int, Fraction], row: Sequence[int] | None = None) -> float:
+    def level(
+        self, distribution: Distribution, prior: Mapping[int, Fraction], row: Sequence[int] | None = None
+    ) -> float:
         """What an observer learns of the secret from a history, and an output where a row of weights is given."""
         masses = {s: Fraction() for s in prior}
-        for one, share in law.items():
+        for one, share in distribution.items():
             masses[one // VALUES] += share * (1 if row is None else row[one % VALUES])
         whole = sum(masses.values())
         if not whole:
@@ -186,7 +188,7 @@ class History:
         return max(lifts) - min(lifts) if self.kind == "ldp" else max(map(abs, lifts))
 
     def publish(
-        self, wave: Wave, rows: Callable[[Made, int, Law, Mapping[int, Fraction]], Weights] | None = None
+        self, wave: Wave, rows: Callable[[Made, int, Distribution, Mapping[int, Fraction]], Weights] | None = None
     ) -> Made:
         """Publish one version more; by default with rows that keep the bound for every history."""
         number = len(self.made)
@@ -205,9 +207,9 @@ class History:
         for person in sorted(wave):
             before = self.last_node(person, number)
             if before not in made.followed:
-                law, prior = self.law(before, number), self.prior(before, number)
-                made.laws[before] = law
-                weights = (rows or self.bounded)(made, before, law, prior)
+                distribution, prior = self.distribution(before, number), self.prior(before, number)
+                made.distributions[before] = distribution
+                weights = (rows or self.bounded)(made, before, distribution, prior)
                 if weights not in made.channels:
                     made.channels.append(weights)
                 made.followed[before] = made.channels.index(weights)
@@ -220,18 +222,18 @@ class History:
         made.changes = {v: table for v, table in made.changes.items() if table}
         return made
 
-    def bounded(self, made: Made, node: int, law: Law, prior: Mapping[int, Fraction]) -> Weights:
+    def bounded(self, made: Made, node: int, distribution: Distribution, prior: Mapping[int, Fraction]) -> Weights:
         """Rows that tell as much as the bound lets them, or nothing."""
         low, high = 0, 1 << 16
-        if not self._kept(rows_of(low), law, prior):
+        if not self._kept(rows_of(low), distribution, prior):
             return silent()
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._kept(rows_of(middle), law, prior) else (low, middle)
+            low, high = (middle, high) if self._kept(rows_of(middle), distribution, prior) else (low, middle)
         return rows_of(low)
 
-    def _kept(self, rows: Weights, law: Law, prior: Mapping[int, Fraction]) -> bool:
-        return max(self.level(law, prior, row) for row in rows) <= self.epsilon * (1 - 1e-9)
+    def _kept(self, rows: Weights, distribution: Distribution, prior: Mapping[int, Fraction]) -> bool:
+        return max(self.level(distribution, prior, row) for row in rows) <= self.epsilon * (1 - 1e-9)
 
     def _drawn(self, weights: Weights, x: int) -> int:
         word, y = self._chance.randrange(WHOLE), 0

@@ -42,11 +42,15 @@ def public_of(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> PublicR
 
 
 def audited_again(content: ReportContent, **changes: Any) -> ReportContent:
-    """What a report shows with other findings, of whoever knows the counts and of the public alike."""
+    """What a report shows with other findings, of an observer who knows the counts and of the public alike."""
     audited, names = content.audited, {part.name for part in fields(DistributionFindings)}
-    law = replace(audited.law, **{name: value for name, value in changes.items() if name in names})
+    distribution = replace(audited.distribution, **{name: value for name, value in changes.items() if name in names})
     told = {name: changes[name] for name in ("rows", "outside", "consistency", "history") if name in changes}
-    return replace(content, findings=replace(content.findings, **changes), audited=replace(audited, law=law, **told))
+    return replace(
+        content,
+        findings=replace(content.findings, **changes),
+        audited=replace(audited, distribution=distribution, **told),
+    )
 
 
 def previewed(spec: ReleaseSpec, joint: Joint) -> Preview:

@@ -1,4 +1,4 @@
-"""Random joint laws for property tests, the awkward kinds included."""
+"""Random joint distributions for property tests, the awkward kinds included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The draws that all other tests have: of the same law, the same in every run."""
+"""The draws that all other tests have: of the same distribution, the same in every run."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_command_of_a_test_has_draws_of_its_own() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.7])
 @pytest.mark.parametrize("sensitivity", [1, 3])
-def test_noise_of_a_seed_is_of_the_law(epsilon: float, sensitivity: int) -> None:
+def test_noise_of_a_seed_is_of_the_distribution(epsilon: float, sensitivity: int) -> None:
     drawn, rate = chance.noise_of(5)(30_000, epsilon, sensitivity), epsilon / sensitivity
     for k in range(-4, 5):
         mass = math.tanh(rate / 2) * math.exp(-rate * abs(k))

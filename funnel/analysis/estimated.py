@@ -224,7 +224,8 @@ def _untold(found: Estimate) -> int:
 def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyShares | None:
     """What the noisy counts of a release tell of its true values; None where there are none, or they are not needed.
 
-    Every count has the variance of the discrete Laplace law; an input of the protocol has those of all its counts.
+    Every count has the variance of the discrete Laplace distribution; an input of the protocol has those of all its
+    counts.
 
     Parameters
     ----------

@@ -130,10 +130,10 @@ def _posteriors(document: ProtocolDocument, records: int) -> dict[tuple[str, ...
         told = ((entry.output, entry.inputs) for entry in document.posterior if entry.inputs)
         return {output: ([int(x) for x in inputs], list(inputs.values())) for output, inputs in told}
     shares = np.array(document.prior.probabilities)
-    posterior, law = posterior_of(
+    posterior, distribution = posterior_of(
         document.protocol, Alphabet(document.prior.columns, document.prior.symbols), shares, share_step(records)
     )
-    rows = ((y, sources_of(posterior, y)) for y in np.flatnonzero(law > 0).tolist())
+    rows = ((y, sources_of(posterior, y)) for y in np.flatnonzero(distribution > 0).tolist())
     return {document.outputs.symbols[y]: (inputs.tolist(), part.tolist()) for y, (inputs, part) in rows}
 
 

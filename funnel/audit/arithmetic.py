@@ -180,12 +180,12 @@ def check_marginal(known: AuditContext) -> Found:
         # Shares divided by their sum may be outside their limits: many small ones are rounded upwards.
         middles = [(Fraction(limit.high) + Fraction(limit.low)) / 2 for limit in limits]
         shares = dict(enumerate(document.prior.probabilities))
-        law = prior_distribution(shares, float(share_step(rows)), document.format == SPARSE_FORMAT)
-        prior = [*map(Fraction, law.values())] if grid_of(document) >= _COARSE else middles
+        distribution = prior_distribution(shares, float(share_step(rows)), document.format == SPARSE_FORMAT)
+        prior = [*map(Fraction, distribution.values())] if grid_of(document) >= _COARSE else middles
         far = far_from_marginal(document, prior, widths)
     if far:
-        yield f"the marginal weight of output {far[0]} is not the law of the output"
-    return "the law of the output, as far as the public shares tell it"
+        yield f"the marginal weight of output {far[0]} is not the distribution of the output"
+    return "the distribution of the output, as far as the public shares tell it"
 
 
 def far_from_marginal(document: ProtocolDocument, prior: list[Fraction], widths: list[Fraction]) -> list[int]:
@@ -337,7 +337,7 @@ def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits]
     weights : b sequences of a floats
         P(y|x).
     prior : sequence of (low, high), length a
-        What the law of the inputs may be.
+        What the distribution of the inputs may be.
     numbers : sequence of float or None, length a
         None for an input without a number, which counts as the mean of those that have one.
     """
@@ -345,7 +345,7 @@ def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits]
     whole = sum(low + high for _, (low, high) in known)
     if not whole:
         return 0.0, 1.0
-    # From near the mean, what is not known of the law of numbers hardly matters.
+    # From near the mean, what is not known of the distribution of numbers hardly matters.
     centre = sum(n * (low + high) for n, (low, high) in known) / whole
     shares = np.array([p for _, p in known])
     between = mean_between(shares[:, 0], shares[:, 1], np.array([n - centre for n, _ in known]))

@@ -313,7 +313,7 @@ class AuditContext:
 
     @property
     def counted_level(self) -> PlainLevel:
-        """The level for whoever knows the exact counts."""
+        """The level for an observer who knows the exact counts."""
         return self.level if self.public is None else self._level(counted_of(self.evidence.joint))
 
     def _level(self, counted: Recount, box: CountBox | None = None) -> PlainLevel:

@@ -142,7 +142,7 @@ def check_leakage(known: AuditContext) -> Found:
     elif document.guarantee.level not in public:
         yield f"the public level {document.guarantee.level:.12g} is not the bound"
     if document.guarantee.secret != counted.secret_columns:
-        yield "the secret is not that of the joint law"
+        yield "the secret is not that of the joint distribution"
     return said
 
 
@@ -174,7 +174,7 @@ def counted_of(joint: Joint) -> Recount:
 
 
 def _distributions(known: AuditContext, counted: Recount) -> Distributions:
-    """The law of counts under the weights, over what is published of a record; FunnelError without a second reading."""
+    """The distribution of counts under the weights, over what is published of a record; FunnelError without one."""
     document = known.document
     if document.prior.columns == counted.secret_columns + counted.published_columns:
         counted = counted.with_secret()
@@ -190,16 +190,16 @@ def _distributions(known: AuditContext, counted: Recount) -> Distributions:
     return Distributions(counted, known.released, numbers)
 
 
-@check("law", "internal exact", contained=True)
-@check("law", "noise", contained=True)
+@check("distribution", "internal exact", contained=True)
+@check("distribution", "noise", contained=True)
 def check_figures(known: AuditContext) -> Found:
     """Prior, posteriors, utility and marginal of the protocol follow from these counts."""
-    document, laws = known.document, _distributions(known, known.counts)
-    counted = laws.recount
+    document, distributions = known.document, _distributions(known, known.counts)
+    counted = distributions.recount
     if document.prior.columns != counted.published_columns or document.prior.symbols != counted.inputs:
         yield "the published values are not those of the counts"
         return ""
-    for part, where, why in figure_complaints(document.content(), laws):
+    for part, where, why in figure_complaints(document.content(), distributions):
         yield f"{part}: {where} {why}"
     return "prior, posterior, utility and marginal follow from it"
 
@@ -263,20 +263,20 @@ def check_internal_report(known: AuditContext) -> Found:
 def _one_record(channel: Channel) -> tuple[float, float, float]:
     """How often the best guess of the secret is right, without a record and with one, and what it tells (nats)."""
     counts = np.array(channel.counts, dtype=np.float64)
-    law = np.zeros((channel.c, len(channel.weights)))
+    distribution = np.zeros((channel.c, len(channel.weights)))
     for y, row in enumerate(channel.weights):
         for x, weight in entries_of(row):
             share = weight / channel.denominator
             if channel.reads_secret:
-                law[x // channel.a, y] += counts[x // channel.a, x % channel.a] * share
+                distribution[x // channel.a, y] += counts[x // channel.a, x % channel.a] * share
             else:
-                law[:, y] += counts[:, x] * share
-    law /= channel.n
-    prior = law.sum(axis=1, keepdims=True)
-    apart = prior * law.sum(axis=0)
-    there = law > 0
-    information = float((law[there] * np.log(law[there] / apart[there])).sum())
-    return float(prior.max()), float(law.max(axis=0).sum()), max(0.0, information)
+                distribution[:, y] += counts[:, x] * share
+    distribution /= channel.n
+    prior = distribution.sum(axis=1, keepdims=True)
+    apart = prior * distribution.sum(axis=0)
+    there = distribution > 0
+    information = float((distribution[there] * np.log(distribution[there] / apart[there])).sum())
+    return float(prior.max()), float(distribution.max(axis=0).sum()), max(0.0, information)
 
 
 @check("verdict", "internal record")
@@ -327,10 +327,10 @@ def check_drawing(known: AuditContext) -> Found:
     for secret, counts in zip(drawing.secret.symbols, drawing.counts, strict=True):
         for symbol, count in zip(drawing.drawers.symbols, counts, strict=True):
             found[secret, symbol[1:]] += count
-    # Combinations that nobody has are in the joint law where noise hides that, and draw nothing.
+    # Combinations that nobody has are in the joint distribution where noise hides that, and draw nothing.
     cells = {(s, x) for s in joint.secret.symbols for x in joint.inputs.symbols}
     if not found.keys() <= cells or +found != Counter(counts_of(joint)):
-        yield "its records are not those of the joint law"
+        yield "its records are not those of the joint distribution"
     drawn = dict(zip(drawing.drawers.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
     expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]
     if [*expected, sum(drawn.values())] != evidence.pairs.by_input.tolist():
@@ -347,11 +347,11 @@ def check_draws(known: AuditContext) -> Found:
     )
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
     if evidence.drawing is None:
-        laws = _distributions(known, counted_of(evidence.joint))
-        read = [laws.reads.get(symbol, 0) for symbol in document.inputs.symbols]
+        distributions = _distributions(known, counted_of(evidence.joint))
+        read = [distributions.reads.get(symbol, 0) for symbol in document.inputs.symbols]
         # The last ones have none of the symbols that the protocol reads.
-        if evidence.pairs.by_input.tolist() != [*read, laws.outside]:
-            yield "the records of the joint law did not draw once each"
+        if evidence.pairs.by_input.tolist() != [*read, distributions.outside]:
+            yield "the records of the joint distribution did not draw once each"
     if not consistency.p_value >= SIGNIFICANCE:
         yield said
     return said

@@ -208,8 +208,8 @@ def check_histories(known: AuditContext) -> Found:
 
     Notes
     -----
-    Nothing of it is shared with what decided and drew: people are counted by DuckDB, and laws are computed and decided
-    on by `funnel.recount`.
+    Nothing of it is shared with what decided and drew: people are counted by DuckDB, and distributions are computed and
+    decided on by `funnel.recount`.
     """
     history, register, coming = known.record.history, known.register, known.coming
     if history is None or register is None:

@@ -205,7 +205,7 @@ _ROUNDING = 1 + 2.0**-20
 
 
 # The finest and the coarsest grid that weights are rounded to (they are on a coarser one by chance), and the share of
-# the law of the output that may be mixed in.
+# the distribution of the output that may be mixed in.
 _FINEST_GRID, _COARSEST_GRID, _MIXED_IN = WHOLE >> 28, WHOLE >> 8, 2.0**-10
 
 

@@ -43,9 +43,10 @@ _OF_SIGNED_FILES = ("files", "documents")
 # In the order of a reader's questions. Are these the files, and do they say what they hold? May they be believed, and
 # does the bound hold, as far as public files tell it? The same from the internal evidence, where there is no noise.
 _ORDER = """files, signature, documents, values, parquet, csv, drawn numbers, drawn numbers table, package, handouts,
-versions, newest version, guarantee, labels, classes, balance, protected frequencies, leakage, law, prior, marginal,
-utility, frequencies, order, report, report figures, report page, annex, followed figures, secrets, version before,
-unchanged, whole records, evidence, leakage, law, exact balance, noise, findings, internal report, verdict, records,
+versions, newest version, guarantee, labels, classes, balance, protected frequencies, leakage, distribution, prior,
+marginal, utility, frequencies, order, report, report figures, report page, annex, followed figures, secrets, version
+before, unchanged, whole records, evidence, leakage, distribution, exact balance, noise, findings, internal report,
+verdict, records,
 counts, drawing, draws, exact unchanged, texts, record, kept record, histories, spent"""
 
 

@@ -82,7 +82,7 @@ def _history_complaints(history: History, budget: float, step: Fraction) -> Iter
     observers = history.observers
     levels = [level for one in observers for level in (one.level, one.level_of_all) if not isinstance(level, str)]
     if any(level < budget for level in levels):
-        yield "a level for whoever keeps all versions is below the bound, which no level is told to be"
+        yield "a level for an observer who keeps all versions is below the bound, which no level is told to be"
     if any(one.bounded and one.level != budget for one in observers):
         yield "a level of people who are not moved is above the bound that holds for them"
     shares = [Fraction(repr(one.outside_at_most)) for one in observers]
@@ -165,7 +165,7 @@ _WITHOUT_NOISE = {
         "unchanged.known.#.level unchanged.known.#.outside unchanged.off.*"
     ),
     "levels over the confidence set": (
-        "estimation.robust_level estimation.robust_lift_level estimation.doubtful figures.worst_of_many_laws"
+        "estimation.robust_level estimation.robust_lift_level estimation.doubtful figures.worst_of_many_distributions"
     ),
 }
 # Where there are so many lifts that no table of them is told.

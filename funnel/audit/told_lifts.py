@@ -142,8 +142,8 @@ def _told_outputs(document: ProtocolDocument, rows: int) -> list[Interval]:
         shares = [entry.probability for entry in document.posterior or ()]
         return [Interval(max(0.0, share - PLACES / 2), share + PLACES / 2) for share in shares]
     step, told = float(share_step(rows)), dict(enumerate(document.prior.probabilities))
-    law = prior_distribution(told, step, document.format == SPARSE_FORMAT)
-    made = [math.fsum(weight / WHOLE * law[x] for x, weight in row) for row in document.entries]
+    distribution = prior_distribution(told, step, document.format == SPARSE_FORMAT)
+    made = [math.fsum(weight / WHOLE * distribution[x] for x, weight in row) for row in document.entries]
     return [Interval(share * (1 - ROUNDING), share * (1 + ROUNDING)) for share in made]
 
 

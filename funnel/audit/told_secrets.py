@@ -221,7 +221,7 @@ def _level_complaints(told: PublicReport, document: ProtocolDocument) -> Iterato
     figures, said, budget = told.figures, told.estimation, guarantee_of(document).budget
     level = _nats(figures.level)
     # Only a level over many distributions, and one that nothing bounds, are no logarithm of a ratio.
-    if figures.level_factor is None and not figures.worst_of_many_laws:
+    if figures.level_factor is None and not figures.worst_of_many_distributions:
         yield "level_factor is missing"
     if figures.level_factor is not None and level is not None and math.isfinite(level):
         factors = {up_to_digits(math.exp(level) * (1 + hair), 3) for hair in (-NOISE, 0.0, NOISE)}

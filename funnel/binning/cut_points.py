@@ -57,7 +57,8 @@ def chosen_edges(
     ----------
     cells : Cells
     guarantee : Guarantee
-        Where it is over a set of laws, the same for the counts alone; where it is no cone, LIP of the same budget.
+        Where it is over a set of distributions, the same for the counts alone; where it is no cone, LIP of the same
+        budget.
     by_variance : bool
         Whether the variance that is explained counts, instead of information.
     progress : callable

@@ -1,4 +1,4 @@
-"""Outlook: whether a release would meet the rules of disclosure control, and what would mend it at the least cost."""
+"""Rule forecast: whether a release would meet the rules of disclosure control, and what would mend it cheapest."""
 
 from __future__ import annotations
 

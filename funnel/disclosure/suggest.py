@@ -117,7 +117,7 @@ def made_one(spec: ReleaseSpec, joint: Joint, column: str, values: Sequence[str]
 
 
 def table_of(spec: ReleaseSpec, joint: Joint) -> Table:
-    """The columns of a joint law with the order of their values: of numbers and bins, only neighbours are grouped."""
+    """The columns of a joint distribution with the order of their values: of numbers and bins only neighbours group."""
     order: dict[str, Sequence[str]] = {}
     in_order: set[str] = set()
     for alphabet in (joint.secret, joint.inputs):

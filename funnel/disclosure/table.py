@@ -57,12 +57,12 @@ class Table:
     def of(
         cls, joint: Joint, order: Mapping[str, Sequence[str]] | None = None, ordered: frozenset[str] = frozenset()
     ) -> Table:
-        """The table of a joint law.
+        """The table of a joint distribution.
 
         Parameters
         ----------
         order : mapping of column to sequence of str, optional
-            Values of a column in their order; by default as the joint law first has them.
+            Values of a column in their order; by default as the joint distribution first has them.
         ordered : frozenset of str
             Columns of which only neighbours may be grouped.
         """

@@ -1,4 +1,4 @@
-"""Order: which values of a column are neighbours, where their texts say it: numbers, dates, ranges and degrees."""
+"""Value order: which values of a column are neighbours, by their texts: numbers, dates, ranges and degrees."""
 
 from __future__ import annotations
 

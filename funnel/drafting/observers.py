@@ -132,7 +132,8 @@ def with_all_known(choice: Choice) -> Choice:
         )
     if len(choice.publish) < 2:
         raise SpecError(
-            f"--known names {choice.publish[0]!r}, the only published column, and whoever knows it learns nothing from "
+            f"--known names {choice.publish[0]!r}, the only published column, and an observer who knows it learns "
+            "nothing from "
             "a record; take it out, or publish more columns"
         )
     reason = "For observers of the record, in the population too (rlip), and for those who know some columns (srlip)."

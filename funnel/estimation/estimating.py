@@ -61,8 +61,8 @@ def estimate(
         the same true values there, and not among all.
     method : "count", "em" or "inverse"
         Plain counts, of an invariant protocol; maximum likelihood, by accelerated expectation maximisation; or the
-        unbiased least squares inverse, moved to the nearest law. By default the first where the protocol is invariant
-        and groups are of published columns, else the second.
+        unbiased least squares inverse, moved to the nearest distribution. By default the first where the protocol is
+        invariant and groups are of published columns, else the second.
     sampling : bool
         Whether the errors are also those of a sample: then estimates are of the population it is from. By default they
         are of these records, and only the random answers err.
@@ -288,7 +288,7 @@ def intervals_left(
     confidence: float,
     at_most: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """The range of ``members @ p`` over all laws p that give outputs probabilities which their counts do not rule out.
+    """The range of ``members @ p`` over all distributions p that the counts of outputs do not rule out.
 
     The limits of outputs are exact ones for a binomial (Clopper and Pearson 1934), all of them together with the given
     confidence (Bonferroni); answers of records whose true values stand fast vary less than that. So every range holds
@@ -301,7 +301,7 @@ def intervals_left(
         With the channel (b, a).
     counts : ndarray of int, shape (b,)
     fitted : ndarray, shape (a,)
-        A law whose outputs are within the limits, whatever the counts are.
+        A distribution whose outputs are within the limits, whatever the counts are.
     members : ndarray, shape (k, a)
         Zeros and ones.
     confidence : float

@@ -125,7 +125,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """Shares (a,) of the others among each other, the law of outputs (b,) there, and a law (a,) to decide at."""
+    """Shares (a,) of the others, the output distribution (b,) there, and a distribution (a,) to decide at."""
 
     shares: FloatArray
     outputs: FloatArray

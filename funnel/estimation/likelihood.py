@@ -131,7 +131,7 @@ def _leap(
     twice: FloatArray,
     value: float,
 ) -> tuple[FloatArray, float]:
-    """The extrapolation, shortened until it is a law of no less likelihood; at least two plain steps."""
+    """The extrapolation, shortened until it is a distribution of no less likelihood; at least two plain steps."""
     while stride < -1.0:
         leapt = p - 2 * stride * first + stride**2 * second
         if (leapt >= 0).all():
@@ -151,7 +151,7 @@ def _value(rows: FloatArray, seen: FloatArray, p: FloatArray) -> float:
 
 
 def on_simplex(values: FloatArray) -> FloatArray:
-    """The law nearest to values (a,) in Euclidean distance (Duchi et al. 2008, figure 1); O(a log a)."""
+    """The distribution nearest to values (a,) in Euclidean distance (Duchi et al. 2008, figure 1); O(a log a)."""
     falling = np.sort(values)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     return np.asarray(np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0))

@@ -35,13 +35,13 @@ class LinearEstimate:
     def of(
         cls, channel: FloatArray, outputs: FloatArray, reference: FloatArray, cell_of: IntArray, cells: int
     ) -> LinearEstimate | None:
-        """Least squares weighted by a law of the outputs; None where there are too many values.
+        """Least squares weighted by a distribution of the outputs; None where there are too many values.
 
         Parameters
         ----------
         channel : ndarray, shape (b, a)
         outputs : ndarray, shape (b,)
-            A law, all above zero: the estimate is efficient if it is that of the outputs.
+            A distribution, all above zero: the estimate is efficient if it is that of the outputs.
         reference : ndarray, shape (a,)
             Shares, all above zero, in units of whose roots is decided what can be told.
         cell_of : ndarray of int, shape (a,)

@@ -1,7 +1,8 @@
 """Rare values: those known from elsewhere to be no more common than so much, taken out of what records have to tell.
 
 A value that hardly occurs is often published like a record of which nothing is known. From the records alone it could
-then be everybody, so that nothing is told of any other value. Whoever knows that it is rare gets all others back.
+then be everybody, so that nothing is told of any other value. An observer who knows that it is rare gets all others
+back.
 """
 
 from __future__ import annotations

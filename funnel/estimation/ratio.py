@@ -33,7 +33,7 @@ def ratio(aimed: Aimed, above: int, below: int, z: float, least: float, most: fl
     above, below : int
         Which of its functions are divided.
     z : float
-        Quantile of a standard normal law.
+        Quantile of a standard normal distribution.
     least, most : float
         Between which the ratio is, whatever the shares are.
     """

@@ -1,4 +1,4 @@
-"""Estimate: shares of cells as they were estimated, with errors and intervals, as text and as JSON."""
+"""Share estimate: shares of cells as they were estimated, with errors and intervals, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Estimate:
     method : "count", "em", "inverse" or "combined"
         The last is of records and noisy counts together.
     sampling : bool
-        Whether errors are of the law that the records are a sample of, or of these records.
+        Whether errors are of the distribution that the records are a sample of, or of these records.
     confidence : float
         Of each interval by itself, or of all together.
     simultaneous : bool

@@ -24,9 +24,9 @@ _ROUNDING = 1e-13
 class ShareInformation:
     """The Fisher information of n released records about the shares of a true values, by its singular vectors.
 
-    The law of the outputs is that of one column of ``Q = P(y|x)`` for each value, so the information about the shares p
-    is ``n Qᵀ diag(1/q) Q``, restricted to changes of p that sum to zero. Its inverse is the covariance of an efficient
-    estimate of p. In units of √p its eigenvalues are between 0 and n, whatever the shares.
+    The distribution of the outputs is that of one column of ``Q = P(y|x)`` for each value, so the information about the
+    shares p is ``n Qᵀ diag(1/q) Q``, restricted to changes of p that sum to zero. Its inverse is the covariance of an
+    efficient estimate of p. In units of √p its eigenvalues are between 0 and n, whatever the shares.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ class ShareInformation:
     def only_in_sum(self, cell_of: IntArray, cells: int) -> tuple[tuple[int, ...], ...]:
         """Groups of cells that are told only together: the share of each group can be told, of its cells alone none.
 
-        The changes of shares that leave the law of the outputs as it is sum to zero over every connected component of
-        the matroid of their rows, since all of them together do.
+        The changes of shares that leave the distribution of the outputs as it is sum to zero over every connected
+        component of the matroid of their rows, since all of them together do.
 
         Notes
         -----

@@ -1,4 +1,4 @@
-"""Cells: the combinations of values of some columns, which columns make groups, and the records of each group."""
+"""Value cells: the combinations of values of some columns, which columns make groups, and the records of each group."""
 
 from __future__ import annotations
 

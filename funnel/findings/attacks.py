@@ -72,18 +72,18 @@ def attack(counts: IntArray, channel: Channel) -> Attack | None:
     before = np.zeros(3)
     for z in range(k):
         # One value at a time, so that memory stays that of one table.
-        law = counts[:, :, z] / total
-        if law.any():
-            before += _guesses(law @ channel.T)
+        distribution = counts[:, :, z] / total
+        if distribution.any():
+            before += _guesses(distribution @ channel.T)
     return Attack(float(before[0]), float(before[1]), float(before[2]))
 
 
-def both_versions(law: FloatArray, channel: Channel, other: Channel) -> Attack | None:
+def both_versions(distribution: FloatArray, channel: Channel, other: Channel) -> Attack | None:
     """The best guess from two records of one person that were drawn independently, one by each channel.
 
     Parameters
     ----------
-    law : ndarray, shape (c, a)
+    distribution : ndarray, shape (c, a)
         P(s, x).
     channel, other : ndarray or sparse array, shapes (b, a) and (b', a)
 
@@ -92,15 +92,15 @@ def both_versions(law: FloatArray, channel: Channel, other: Channel) -> Attack |
     Attack or None
         None where there are too many pairs of outputs.
     """
-    c, a = law.shape
+    c, a = distribution.shape
     if float(c) * a * channel.shape[0] * other.shape[0] > _LARGEST:
         return None
     one, two = (part if isinstance(part, np.ndarray) else part.toarray() for part in (channel, other))
-    prior = law.sum(axis=1)
+    prior = distribution.sum(axis=1)
     right = 0.0
     informed = _entropy(prior)
     for row in one:
-        seen = (law * row) @ two.T
+        seen = (distribution * row) @ two.T
         right += float(seen.max(axis=0).sum())
         informed -= _entropy(seen) - _entropy(seen.sum(axis=0))
     return Attack(float(prior.max()), right, max(0.0, informed))
@@ -111,9 +111,9 @@ def entries(channel: Channel) -> int:
     return int(channel.size if isinstance(channel, np.ndarray) else channel.nnz)
 
 
-def true_value(law: FloatArray) -> Attack:
-    """The best guess from the true value itself, which ever more fresh draws come close to; law: shape (c, a)."""
-    return Attack(*map(float, _guesses(law)))
+def true_value(distribution: FloatArray) -> Attack:
+    """The best guess from the true value itself, which many fresh draws come close to; (c, a)."""
+    return Attack(*map(float, _guesses(distribution)))
 
 
 def worst_first(attacks: Sequence[tuple[str, Attack]]) -> list[tuple[str, Attack]]:
@@ -121,20 +121,20 @@ def worst_first(attacks: Sequence[tuple[str, Attack]]) -> list[tuple[str, Attack
     return sorted(attacks, key=lambda named: (-round(named[1].gain, 12), -named[1].information, named[0]))
 
 
-def _guesses(law: FloatArray) -> FloatArray:
-    """Of a law of (s, y), shape (c, b), that may sum to less than one: right before, right after, information."""
-    known = law.sum(axis=1)
-    return np.array([known.max(), law.max(axis=0).sum(), _information(law, known)])
+def _guesses(distribution: FloatArray) -> FloatArray:
+    """Of a distribution of (s, y), (c, b), that may sum to less than one: right before, right after, information."""
+    known = distribution.sum(axis=1)
+    return np.array([known.max(), distribution.max(axis=0).sum(), _information(distribution, known)])
 
 
-def _entropy(law: FloatArray) -> float:
-    """-Σ P ln P, also of a part of a law."""
-    there = law[law > 0]
+def _entropy(distribution: FloatArray) -> float:
+    """-Σ P ln P, also of a part of a distribution."""
+    there = distribution[distribution > 0]
     return float(-(there * np.log(there)).sum())
 
 
-def _information(law: FloatArray, prior: FloatArray) -> float:
-    """Σ P(s, y) ln (P(s, y) P / (P(s) P(y))), for a law that sums to P; prior: shape (c,), summing to P."""
-    independent = np.outer(prior, law.sum(axis=0)) / prior.sum()
-    there = law > 0
-    return max(0.0, float((law[there] * np.log(law[there] / independent[there])).sum()))
+def _information(distribution: FloatArray, prior: FloatArray) -> float:
+    """Σ P(s, y) ln (P(s, y) P / (P(s) P(y))), for a distribution that sums to P; prior: shape (c,), summing to P."""
+    independent = np.outer(prior, distribution.sum(axis=0)) / prior.sum()
+    there = distribution > 0
+    return max(0.0, float((distribution[there] * np.log(distribution[there] / independent[there])).sum()))

@@ -58,8 +58,8 @@ def draw_consistency(pair_counts: IntArray | DrawnCounts, protocol: Protocol) ->
     -----
     *Proof that P(p <= t) <= t*, for every number of records, however small, and with nothing asymptotic in it:
 
-    1. An exact p-value is twice the smaller tail of a binomial law, at most 1. Each tail, as a function of the count,
-       is at most t/2 with a probability of at most t/2.
+    1. An exact p-value is twice the smaller tail of a binomial distribution, at most 1. Each tail, as a function of the
+       count, is at most t/2 with a probability of at most t/2.
     2. All outputs together: order them, the rare ones as one class at the end, by the weights alone. Given the counts
        before it, a count is binomial among the records that are left. So its p-value p_j satisfies (1) whatever came
        before, ``-ln p_j`` is stochastically at most exponential given the past, and the sum of k - 1 of them is at most
@@ -114,7 +114,7 @@ def drawn_by_distribution(
 
 
 def distribution_p_values(counts: IntArray, weights: WeightArray) -> tuple[FloatArray, float, int]:
-    """P-values of draws from one law: of each output that can occur and need not, and of all of them together.
+    """P-values of draws from one distribution: of each output that can occur and need not, and of all of them together.
 
     Parameters
     ----------

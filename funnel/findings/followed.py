@@ -60,7 +60,7 @@ class ExpectedHistory:
         Where the bound holds under every set of tables that noise leaves open: the share of the expected people whose
         history may be outside by itself under one of these, and who draw from what tells nothing. Public.
     tables, tables_beyond : float or None
-        The same for whoever knows the true values of the published tables, and no more.
+        The same for an observer who knows the true values of the published tables, and no more.
     tables_moved, tables_people : int or None
         People whose history alone is outside the bound for that reader, before this version says anything, and people
         after whose history some answer is.

@@ -39,10 +39,10 @@ class Independence:
 def independence(counts: DrawnCounts, protocol: Protocol) -> Independence:
     """Test ``Y independent of S given X``: the counts of every (s, x) against ``Multinomial(n[s, x], Q(.|x))``.
 
-    Under the protocol the law of the output is the same, and known, for all records with input x, whatever their
-    secret; where the protocol reads the secret, x says it. So an association of output and secret that the protocol
-    does not make shows as a deviation of some (s, x) from the weights of x, which the sums over s need not show: a test
-    of (x, y) alone passes where what one secret has too many of, another has too few.
+    Under the protocol the distribution of the output is the same, and known, for all records with input x, whatever
+    their secret; where the protocol reads the secret, x says it. So an association of output and secret that the
+    protocol does not make shows as a deviation of some (s, x) from the weights of x, which the sums over s need not
+    show: a test of (x, y) alone passes where what one secret has too many of, another has too few.
 
     Parameters
     ----------

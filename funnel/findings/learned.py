@@ -42,7 +42,7 @@ def learn(sample: IntArray, channel: Channel) -> Learned | None:
     """Train a forest on half of some records, with published values drawn for them, and try it on the other half.
 
     The rows of the release are shuffled, so that nobody can say which is whose. What the attacker learns from are
-    published values drawn anew for these records from the same protocol: the same law, by a known seed.
+    published values drawn anew for these records from the same protocol: the same distribution, by a known seed.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def _drawn(channel: Channel, inputs: IntArray, uniform: FloatArray) -> IntArray:
     for x in np.unique(inputs):
         here = inputs == x
         if isinstance(channel, np.ndarray):
-            possible, law = np.arange(len(channel), dtype=np.int64), channel[:, x]
+            possible, distribution = np.arange(len(channel), dtype=np.int64), channel[:, x]
         else:
             part = slice(int(channel.indptr[x]), int(channel.indptr[x + 1]))
-            possible, law = channel.indices[part].astype(np.int64), channel.data[part]
-        outputs[here] = possible[np.searchsorted(np.cumsum(law)[:-1], uniform[here], side="right")]
+            possible, distribution = channel.indices[part].astype(np.int64), channel.data[part]
+        outputs[here] = possible[np.searchsorted(np.cumsum(distribution)[:-1], uniform[here], side="right")]
     return outputs

@@ -28,7 +28,7 @@ _LARGEST = 10_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DistributionFindings:
-    """What a protocol reveals under one law of secret and input; entropies and levels in nats.
+    """What a protocol reveals under one distribution of secret and input; entropies and levels in nats.
 
     Attributes
     ----------
@@ -56,10 +56,11 @@ class DistributionFindings:
     lift : ndarray, shape (c, b)
         P(s|y)/P(s); nan where s or y never occurs.
     confidence : ConfidenceSet
-        How far the true law may be from the estimate.
+        How far the true distribution may be from the estimate.
     robust_level : float or None
-        LDP level over all laws in the boxes of the same α (`funnel.RLDP`): what estimation error could cost. None where
-        a value of the secret was never seen, or the protocol is too large to compute it in the time of an audit.
+        LDP level over all distributions in the boxes of the same α (`funnel.RLDP`): what estimation error could cost.
+        None where a value of the secret was never seen, or the protocol is too large to compute it in the time of an
+        audit.
     plain_level : float
         LDP level under the estimate, to compare it with.
     robust_lift_level : float or None
@@ -94,7 +95,7 @@ class DistributionFindings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Findings(DistributionFindings):
-    """The audit of one release by whoever knows the counts and the draws; internal.
+    """The audit of one release by an observer who knows the counts and the draws; internal.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class Findings(DistributionFindings):
         Whether the draws look like draws from the protocol.
     proven_level : float or None
         The level for every table of counts that published frequencies with noise do not rule out; None where these are
-        the counted ones. ``level`` then is that of whoever knows the true counts.
+        the counted ones. ``level`` then is that of an observer who knows the true counts.
     history : FoundHistory or None
         What all versions together tell; None where every version is about other people, and of a first one.
     drift : mapping or None
@@ -135,7 +136,7 @@ class DrawnRelease:
     pair_counts : ndarray of int64, shape (a' + 1, b), or DrawnCounts
         Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
     alpha : float
-        Significance of the confidence set around the joint law.
+        Significance of the confidence set around the joint distribution.
     drawn_with : Protocol, optional
         What the records were drawn with, and what ``pair_counts`` are by, where that is not the published protocol.
     history : FoundHistory, optional
@@ -165,18 +166,18 @@ class DrawnRelease:
         return draw_consistency(self.records, self.drawn_with or self.protocol)
 
     def under(self, joint: Joint, utility: Utility) -> DistributionFindings:
-        """What the protocol reveals under a law."""
+        """What the protocol reveals under a distribution."""
         return distribution_findings(joint, self.protocol, self.guarantee, self.alpha, utility)
 
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """What may be told of a release once it is rounded: found under its public frequencies, for whoever knows no more.
+    """What may be told of a release once rounded, under its public frequencies, for an observer who knows no more.
 
     Attributes
     ----------
     frequencies : Frequencies
-    law : DistributionFindings
+    distribution : DistributionFindings
         Under these frequencies, and where they have bounds over every table of counts within them.
     rows : int
         Records released, as the table shows.
@@ -189,7 +190,7 @@ class Audited:
     """
 
     frequencies: Frequencies
-    law: DistributionFindings
+    distribution: DistributionFindings
     rows: int
     outside: int | None
     consistency: Consistency | None
@@ -207,10 +208,10 @@ class Audited:
         utility : Utility
             What the protocol was chosen by.
         """
-        law, drawn = release.under(frequencies.joint, utility), release.records
+        distribution, drawn = release.under(frequencies.joint, utility), release.records
         noisy = frequencies.kind.is_noisy
         outside, consistency = (None, None) if noisy else (release.outside, release.consistency)
-        return cls(frequencies, law, drawn.n, outside, consistency, release.history, drawn.by_output)
+        return cls(frequencies, distribution, drawn.n, outside, consistency, release.history, drawn.by_output)
 
 
 def audit_release(
@@ -239,14 +240,14 @@ def audit_release(
         Released records whose combination of published values no counted record has (`funnel.findings.absent`).
     """
     same = audited is not None and audited.frequencies.joint is joint
-    law = audited.law if audited is not None and same else release.under(joint, utility)
+    distribution = audited.distribution if audited is not None and same else release.under(joint, utility)
     noisy = audited is not None and audited.frequencies.kind.is_noisy
     return Findings(
-        **{part.name: getattr(law, part.name) for part in fields(DistributionFindings)},
+        **{part.name: getattr(distribution, part.name) for part in fields(DistributionFindings)},
         rows=release.records.n,
         outside=release.outside,
         consistency=release.consistency,
-        proven_level=audited.law.level if audited is not None and noisy else None,
+        proven_level=audited.distribution.level if audited is not None and noisy else None,
         history=release.history,
         drift=drift,
         absent=absent,
@@ -256,7 +257,7 @@ def audit_release(
 def distribution_findings(
     joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05, utility: Utility = INFORMATION
 ) -> DistributionFindings:
-    """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
+    """What a protocol reveals under a distribution; where that has bounds, levels are over all counts within them.
 
     Utility is about the published columns: with the secret, where that is one of them.
 
@@ -268,7 +269,7 @@ def distribution_findings(
     guarantee : Guarantee
         The declared bound.
     alpha : float
-        Significance of the confidence set around the joint law.
+        Significance of the confidence set around the joint distribution.
     utility : Utility
         What the protocol was chosen by.
     """

@@ -2,8 +2,8 @@
 
 **Theorem.** Let every place of a file have a label that does not depend on how the rows were shuffled, and let the
 order of the rows be each permutation with the same probability. Given how often each label and each output occurs, the
-table of (label of the place, output there) has the multivariate hypergeometric law, whatever the source and the
-outputs.
+table of (label of the place, output there) has the multivariate hypergeometric distribution, whatever the source and
+the outputs.
 
 *Proof.* Given the outputs of all records, the order is uniform, so the places of one label hold a sample of the
 multiset of outputs without replacement, and the places of the next label one of what is left. ∎

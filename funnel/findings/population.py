@@ -35,12 +35,12 @@ class InPopulation:
     unseen : float
         Share of all people whose published values no record has (Good and Turing): the protocol says nothing of them.
     unseen_cells : float
-        The same of secret and published values together: the law of the sample calls these impossible.
+        The same of secret and published values together: the distribution of the sample calls these impossible.
     outside : float
         Mean share of the released records whose published value says more about the secret than the bound allows, for
-        an observer who knows the law of the population.
+        an observer who knows the distribution of the population.
     least, most : float
-        The smallest and the largest share over all laws that were drawn.
+        The smallest and the largest share over all distributions that were drawn.
     weight : float
         So many records the prior of a combination counts for.
     """
@@ -66,10 +66,11 @@ class InPopulation:
 def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InPopulation | None:
     """Estimate how much of a release leaves its bound among everybody.
 
-    Laws of the population are drawn given the counts: P(x) from a Dirichlet law of the counts of x and a half, P(S|x)
-    from one of ``n[·, x] + κ p_S``. κ, how alike the secrets of combinations are, is that under which the counts are
-    likeliest (a Dirichlet-multinomial law for every x), so the data decide how far a combination of few records can
-    be off. Under every law that is drawn the posterior of each output is held against the bound.
+    Distributions of the population are drawn given the counts: P(x) from a Dirichlet distribution of the counts of x
+    and a half, P(S|x) from one of ``n[·, x] + κ p_S``. κ, how alike the secrets of combinations are, is that under
+    which the counts are likeliest (a Dirichlet-multinomial distribution for every x), so the data decide how far a
+    combination of few records can be off. Under every distribution that is drawn the posterior of each output is held
+    against the bound.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
     protocol : Protocol
         One that reads the published columns.
     guarantee : Guarantee
-        Of a robust one its nominal kind is held against every law.
+        Of a robust one its nominal kind is held against every distribution.
 
     Returns
     -------
@@ -89,7 +90,7 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
     -----
     The same figure for the same counts: draws are by a fixed seed. It is an estimate, no bound, and rests on
     combinations being alike before they are counted; `benchmarks.population_wide` measures it with Adult as the
-    population. O(c) for every weight that is not zero, for each of 40 laws.
+    population. O(c) for every weight that is not zero, for each of 40 distributions.
     """
     nominal = guarantee.nominal if isinstance(guarantee, Robust) else guarantee
     if not isinstance(nominal, PosteriorGuarantee) or protocol.inputs.columns != joint.inputs.columns:
@@ -107,8 +108,10 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
         given = generator.standard_gamma(counts + weight * prior[:, np.newaxis])
         given /= np.maximum(given.sum(axis=0), np.finfo(float).tiny)
         inputs = np.where(occurring, generator.standard_gamma(counts.sum(axis=0) + _HALF), 0.0)
-        law = given * (inputs / inputs.sum())
-        shares[k] = released[_outside(told.distribution(law), nominal.posterior_cone(law.sum(axis=1)))].sum()
+        distribution = given * (inputs / inputs.sum())
+        shares[k] = released[
+            _outside(told.distribution(distribution), nominal.posterior_cone(distribution.sum(axis=1)))
+        ].sum()
     return InPopulation(
         unseen=float((counts.sum(axis=0) == 1).sum() / joint.n),
         unseen_cells=float((counts == 1).sum() / joint.n),
@@ -120,7 +123,7 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
 
 
 def prior_weight(counts: IntArray, prior: FloatArray) -> float:
-    """κ under which counts (c, a) are likeliest: secrets of every x by a Dirichlet-multinomial law of mean prior."""
+    """κ under which counts (c, a) are likeliest: secrets of every x are Dirichlet-multinomial of mean prior."""
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
 
@@ -153,14 +156,17 @@ class _Weights:
         shares = entries.values / np.float64(protocol.denominator)
         return cls(entries.outputs, entries.inputs, shares, len(protocol.outputs))
 
-    def distribution(self, law: FloatArray) -> FloatArray:
+    def distribution(self, distribution: FloatArray) -> FloatArray:
         """P(s, y), shape (c, b), for P(s, x), shape (c, a)."""
         return np.array(
-            [np.bincount(self.outputs, weights=p[self.inputs] * self.shares, minlength=self.number) for p in law]
+            [
+                np.bincount(self.outputs, weights=p[self.inputs] * self.shares, minlength=self.number)
+                for p in distribution
+            ]
         )
 
 
-def _outside(law: FloatArray, cone: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _outside(distribution: FloatArray, cone: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Outputs whose posterior of the secret is outside a cone, for P(s, y), shape (c, b); to (b,)."""
-    least = _NEAR * np.abs(cone).max(axis=1, keepdims=True) * law.sum(axis=0)
-    return np.asarray((cone @ law > least).any(axis=0))
+    least = _NEAR * np.abs(cone).max(axis=1, keepdims=True) * distribution.sum(axis=0)
+    return np.asarray((cone @ distribution > least).any(axis=0))

@@ -19,8 +19,8 @@ def expected_probe(protocol: Protocol) -> str:
     its zeros as many steps as it has weights.
     """
     digest = blake2b(digest_size=16)
-    for outputs, law in _distinct_columns(protocol):
-        sums = list(accumulate(law))
+    for outputs, distribution in _distinct_columns(protocol):
+        sums = list(accumulate(distribution))
         asked = (u for t in sums for u in (max(t - 1, 0), min(t, DENOMINATOR - 1)))
         answers = [outputs[bisect_right(sums, u)] for u in asked]
         digest.update(b"".join(answer.to_bytes(4, "little") for answer in answers))
@@ -31,7 +31,9 @@ def _distinct_columns(protocol: Protocol) -> Iterator[tuple[Sequence[int], list[
     """The outputs that are asked for, and their weights, of every input and of those outside the alphabet."""
     if not protocol.is_sparse:
         every = range(len(protocol.outputs))
-        yield from ((every, law) for law in [*protocol.weights.T.tolist(), protocol.marginal.tolist()])
+        yield from (
+            (every, distribution) for distribution in [*protocol.weights.T.tolist(), protocol.marginal.tolist()]
+        )
         return
     of_inputs: list[list[tuple[int, int]]] = [[] for _ in range(len(protocol.inputs))]
     sparse = protocol.sparse

@@ -1,4 +1,4 @@
-"""`funnel.protect`: the joint law of a library user, with noise and with bounds."""
+"""`funnel.protect`: the joint distribution of a library user, with noise and with bounds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from funnel.validation_message import validation_sentence
 
 
 def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:
-    """The joint law with noise on every count: what is made of it may be public.
+    """The joint distribution with noise on every count: what is made of it may be public.
 
-    Differentially private with ``epsilon`` for one record more or less, as long as the alphabets of the law are no
-    secret: name all values that there may be, not only those that occur. The result knows what the true counts may be:
-    guarantees of protocols that are made for it hold for all of them, with a probability of at least 1 - ``beta``.
-    Every call draws its own noise and spends its own epsilon: keep the result.
+    Differentially private with ``epsilon`` for one record more or less, as long as the alphabets of the distribution
+    are no secret: name all values that there may be, not only those that occur. The result knows what the true counts
+    may be: guarantees of protocols that are made for it hold for all of them, with a probability of at least 1 -
+    ``beta``. Every call draws its own noise and spends its own epsilon: keep the result.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:
     Raises
     ------
     SpecError
-        If epsilon or beta is out of range, or the law is noisy already.
+        If epsilon or beta is out of range, or the distribution is noisy already.
     DataError
         If nothing is left of the counts under the noise.
 

@@ -15,7 +15,7 @@ from funnel.frequencies.noise import Noise
 
 IntArray = npt.NDArray[np.int64]
 
-# Wider laws of totals than this would take gigabytes.
+# Wider distributions of totals than this would take gigabytes.
 _MAX_TERMS = 1 << 25
 # Half of the unit in the last place of a double.
 _UNIT = 2.0**-53
@@ -67,7 +67,7 @@ def moves_limit(counts: int, scale: float, beta: float) -> int:
 
 
 def cell_limit(scale: float, tail: Fraction) -> int:
-    """The least t with P(|Z| > t) <= tail for one Z of the discrete Laplace law, exactly: 2 α^(t+1) / (1 + α)."""
+    """The least t with P(|Z| > t) <= tail for one discrete Laplace Z, exactly: 2 α^(t+1) / (1 + α)."""
     return max(0, _least_power(scale, 2, tail) - 1)
 
 
@@ -105,7 +105,7 @@ def _least_power(scale: float, factor: int, tail: Fraction) -> int:
 
 
 def total_limit(scale: float, a: int, tail: Fraction) -> int:
-    """A t with P(|Z_1 + … + Z_a| > t) <= tail, for independent Z of the discrete Laplace law; the least, all but.
+    """A t with P(|Z_1 + … + Z_a| > t) <= tail, for independent discrete Laplace Z; the least, all but.
 
     The sum is the difference of two negative binomial variables (a discrete Laplace one is the difference of two
     geometric ones), so its tail is a sum of products of positive numbers, and rounding errors are bounded: what is
@@ -114,12 +114,12 @@ def total_limit(scale: float, a: int, tail: Fraction) -> int:
     Raises
     ------
     SpecError
-        If the law is too wide to be computed.
+        If the distribution is too wide to be computed.
     """
     if a == 1:
         return cell_limit(scale, tail)
-    law, outside, steps = _negative_binomial(scale, a, float(tail) * 1e-6)
-    beyond = np.cumsum(law[::-1])[::-1]
+    distribution, outside, steps = _negative_binomial(scale, a, float(tail) * 1e-6)
+    beyond = np.cumsum(distribution[::-1])[::-1]
     # A step rounds four times, α is off by two units and by 1 / scale of them, and terms are added up in as many steps:
     # in both factors, in the sum of products, and twice in the total. That is 26 + 4 / scale; more leaves room.
     excess = 1 + (40 + 8 / scale) * steps * _UNIT
@@ -128,9 +128,9 @@ def total_limit(scale: float, a: int, tail: Fraction) -> int:
 
     def is_enough(t: int) -> bool:
         far = beyond[t + 1 :]
-        return float(np.dot(law[: len(far)], far)) <= allowed if len(far) else allowed >= 0
+        return float(np.dot(distribution[: len(far)], far)) <= allowed if len(far) else allowed >= 0
 
-    low, high = -1, len(law)
+    low, high = -1, len(distribution)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
@@ -145,7 +145,7 @@ def _negative_binomial(scale: float, a: int, negligible: float) -> tuple[npt.NDA
     alpha = math.exp(-1 / scale)
     mode = max(0, math.floor((a - 1) * alpha / (1 - alpha)))
     deviation = math.sqrt(a * alpha) / (1 - alpha)
-    # Both tails fall at least as fast as those of one geometric variable, and near the mode as a normal law.
+    # Both tails fall at least as fast as those of one geometric variable, and near the mode as a normal distribution.
     reach = math.ceil((deviation + scale) * 2 * (math.sqrt(-2 * math.log(negligible)) - math.log(negligible) / 8))
     while True:
         if reach > _MAX_TERMS:
@@ -167,5 +167,5 @@ def _negative_binomial(scale: float, a: int, negligible: float) -> tuple[npt.NDA
         if outside / total * 1.001 <= negligible:
             break
         reach *= 2
-    law = np.concatenate([below[::-1], [1.0], above]) / total
-    return law, outside / total * 1.001, len(law)
+    distribution = np.concatenate([below[::-1], [1.0], above]) / total
+    return distribution, outside / total * 1.001, len(distribution)

@@ -1,4 +1,4 @@
-"""Moves: what noisy tables tell of how people changed since an earlier version, and the law that is made of them."""
+"""Moves: what noisy tables tell of how people changed since an earlier version, and the distribution made of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint, freeze
 
 SECRET_PARTS: Final = 1 << 15
-"""Of how many parts the law of a secret given the one before is made."""
+"""Of how many parts the distribution of a secret given the one before is made."""
 
 INPUT_PARTS: Final = 1 << 20
-"""Of how many parts the law of the published input of those who left theirs is made."""
+"""Of how many parts the distribution of the published input of those who left theirs is made."""
 
 TABLES: Final = 2
 """In how many counts one person is: one of `secrets`, and one of `stayed` and `left`, over all earlier versions."""
@@ -68,7 +68,7 @@ class Moves:
         changes : Changes
             Of exactly these people.
         earlier, joint : Joint
-            Laws of both versions; their alphabets are what counts.
+            Distributions of both versions; their alphabets are what counts.
         """
         return cls(since, *counted_moves(changes, earlier, joint))
 
@@ -113,7 +113,7 @@ class Moves:
             )
 
     def changes(self, earlier: Joint, joint: Joint) -> Changes:
-        """The law of changes that these tables come to, in whole numbers, of which rows matter as ratios.
+        """The distribution of changes that these tables come to, in whole numbers, of which rows matter as ratios.
 
         Everybody with a secret changes it alike, whatever their input; who leaves an input goes where people with
         their secret of now are. Some of these are where they were: of everybody who takes an input anew, so many more
@@ -277,12 +277,12 @@ def shares(counts: IntArray, parts: int) -> IntArray:
     largest = int(found.argmax())
     found[largest] += parts - int(found.sum())
     if found[largest] < 1:
-        raise DataError("a column has too many values for a law of changes; group its values")
+        raise DataError("a column has too many values for a distribution of changes; group its values")
     return found
 
 
 def inputs_by_secret(joint: Joint) -> IntArray:
-    """The law of the published input for every secret, in `INPUT_PARTS`; (c, a). Of all people where none has it."""
+    """The distribution of the published input for every secret, in `INPUT_PARTS`; (c, a). Of all where none has it."""
     everybody = joint.counts.sum(axis=0)
     return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts])
 
@@ -290,8 +290,9 @@ def inputs_by_secret(joint: Joint) -> IntArray:
 def _anew(stay: IntArray, leave: IntArray, chance: IntArray) -> tuple[IntArray, IntArray]:
     """How many keep their input and how many take one anew, so that as many as are known end at another; both (c, a).
 
-    Of those who take an input of the law A, some take the one that they had: they are n where ``n (1 - chance)``, to
-    the nearest number, left. Nobody is lost, and where more left than take another one of A, one who stayed stays.
+    Of those who take an input of the distribution A, some take the one that they had: they are n where ``n (1 -
+    chance)``, to the nearest number, left. Nobody is lost, and where more left than take another one of A, one who
+    stayed stays.
 
     Parameters
     ----------
@@ -308,7 +309,7 @@ def _anew(stay: IntArray, leave: IntArray, chance: IntArray) -> tuple[IntArray, 
 
 
 def _secrets_kept(secrets: IntArray, earlier: Joint, joint: Joint) -> IntArray:
-    """The law of the secret now for every secret then, in `SECRET_PARTS`; (c_v, c_t)."""
+    """The distribution of the secret now for every secret then, in `SECRET_PARTS`; (c_v, c_t)."""
     clipped = np.maximum(secrets, 0)
     places = same_inputs(earlier.secret, joint.secret)
     everybody = joint.counts.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Noise: whole numbers of the discrete Laplace law, a function of random bits that a key gives (decision 0037)."""
+"""Noise: discrete Laplace numbers, a function of random bits that a key gives (decision 0037)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BITS, _GUARD = 128, 64
 
 @dataclass(frozen=True)
 class Noise:
-    """What was added to counts: to each one whole number of the discrete Laplace law, P(k) ∝ e^(-|k| / scale).
+    """What was added to counts: to each one whole number of the discrete Laplace distribution, P(k) ∝ e^(-|k| / scale).
 
     Attributes
     ----------
@@ -128,9 +128,9 @@ def draw_noise(size: int, epsilon: float, sensitivity: int = 1, key: bytes | Non
     """Independent noise for ``size`` counts of which one record changes at most ``sensitivity`` by one, shape (size,).
 
     The noise of a count is ``F^-1(u)``: the whole number k with ``F(k - 1) <= u < F(k)``, where F is the distribution
-    function of the discrete Laplace law and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …`` of count i.
-    As many of these are read as decide, by proven intervals, so that the law is exact where the digits are uniform: no
-    float is rounded and no tail is cut.
+    function of the discrete Laplace distribution and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …`` of
+    count i. As many of these are read as decide, by proven intervals, so that the distribution is exact where the
+    digits are uniform: no float is rounded and no tail is cut.
 
     Parameters
     ----------

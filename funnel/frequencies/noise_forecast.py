@@ -1,4 +1,4 @@
-"""Outlook: what noise on the frequencies costs, by its epsilon and by the number of records, and what would help."""
+"""Noise forecast: what noise on the frequencies costs, by epsilon and the number of records, and what helps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frequencies: public counts, and how exact ones become public; all that public writers take of counts."""
+"""Public counts: public counts, and how exact ones become public; all that public writers take of counts."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def protect(
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
-    With noise every count gets its own, of the discrete Laplace law: one record more or less changes one count by one,
-    so what is made of the noisy counts is epsilon-differentially private, all of it together.
+    With noise every count gets its own, of the discrete Laplace distribution: one record more or less changes one count
+    by one, so what is made of the noisy counts is epsilon-differentially private, all of it together.
 
     Parameters
     ----------

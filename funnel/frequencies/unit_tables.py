@@ -1,4 +1,4 @@
-"""Rows: noisy tables of how the rows of a unit follow one another, and the law that is made of them."""
+"""Unit tables: noisy tables of how the rows of a unit follow one another, and the distribution that is made of them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class NoisyRows:
         return scale_of(self.epsilon, TABLES)
 
     def changes(self, first: Joint) -> Changes:
-        """The law of the change from a row of a unit to the next, in whole numbers, of which rows matter as ratios.
+        """The distribution of the change from a row of a unit to the next, in integers, of which rows matter as ratios.
 
         The secret stays. A row that has another published input than the one before has that of a first row.
 

@@ -54,7 +54,7 @@ class ALIP(TwoSided, LiftGuarantee):
 
 @dataclass(frozen=True)
 class RALIP(RobustRatio, TwoSided):
-    """(ε_l, ε_u)-ALIP with respect to S under every law in the boxes that the data do not rule out (METHOD section 5).
+    """(ε_l, ε_u)-ALIP with respect to S under every distribution in the boxes that the data allow (METHOD section 5).
 
     Parameters
     ----------

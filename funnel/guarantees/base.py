@@ -48,8 +48,8 @@ class Witness:
         True if the output makes the secret likelier, False if it makes it less likely.
     given : tuple of (column, value)
         What the observer knows about the record besides; empty for guarantees without side channels.
-    law : tuple of tuple of float, or None
-        For robust guarantees the law of (S, X), shape (c, a), under which the channel leaks most.
+    distribution : tuple of tuple of float, or None
+        For robust guarantees the distribution of (S, X), shape (c, a), under which the channel leaks most.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Witness:
     ratio: Fraction | None
     upward: bool
     given: tuple[tuple[str, str], ...] = ()
-    law: tuple[tuple[float, ...], ...] | None = None
+    distribution: tuple[tuple[float, ...], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,14 @@ class Level:
         return self.value
 
 
-# Exact levels by guarantee, digest of the joint law and digest of the protocol; None outside of `levels_remembered`.
+# Exact levels by guarantee, digest of the joint distribution and digest of the protocol; None outside of
+# `levels_remembered`.
 _known_levels: ContextVar[dict[tuple[Guarantee, str, str], Level] | None] = ContextVar("known_levels", default=None)
 
 
 @contextmanager
 def levels_remembered() -> Iterator[None]:
-    """Within it `Guarantee.level` finds the level of the same guarantee, joint law and protocol once."""
+    """Within it `Guarantee.level` finds the level of the same guarantee, joint distribution and protocol once."""
     token = _known_levels.set({})
     try:
         yield
@@ -142,7 +143,8 @@ class Guarantee(ABC):
     extent: ClassVar[str] = "a maximum over all published values and all values of the secret"
     # What an observer may know besides, and whom the bound does not cover, in the words of a report.
     beyond: ClassVar[str] = (
-        "The bound starts from the estimated share of each value. Whoever knows more about a person starts from "
+        "The bound starts from the estimated share of each value. An observer who knows more about a person "
+        "starts from "
         "another belief, which the record can change by more."
     )
 
@@ -157,10 +159,10 @@ class Guarantee(ABC):
 
     @abstractmethod
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
-        """`level` for bare weights (b, a) over the joint law (c, a) that they read."""
+        """`level` for bare weights (b, a) over the joint distribution (c, a) that they read."""
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
-        """`holds` for bare weights (b, a) over the joint law (c, a) that they read."""
+        """`holds` for bare weights (b, a) over the joint distribution (c, a) that they read."""
         return self.level_for(joint, weights).value <= self.budget
 
     def level(self, joint: Joint, protocol: Protocol) -> Level:
@@ -169,7 +171,7 @@ class Guarantee(ABC):
         Raises
         ------
         DataError
-            If the protocol reads other columns than the joint law describes.
+            If the protocol reads other columns than the joint distribution describes.
         SpecError
             If that is over parts of classes, and the guarantee is not decided between these.
         """
@@ -198,7 +200,7 @@ class Guarantee(ABC):
         Raises
         ------
         DataError
-            If the protocol reads other columns than the joint law describes.
+            If the protocol reads other columns than the joint distribution describes.
         SpecError
             If that is over parts of classes, and the guarantee is not decided between these.
         """
@@ -212,7 +214,7 @@ class Guarantee(ABC):
         return self.holds_for(read, protocol.weights_for(read.inputs))
 
     def over_set(self, joint: Joint) -> SetGuarantee | None:
-        """The same as one over a set of distributions of this joint law; None where it is decided for its counts."""
+        """The same over a set around this joint distribution; None where it is decided for its counts."""
         return None
 
     @property
@@ -232,9 +234,9 @@ class Guarantee(ABC):
 
     @property
     def covers_noise(self) -> bool:
-        """Whether it is decided for every table of counts within the bounds of a joint law that is known up to noise.
+        """Whether it is decided for every table of counts within the bounds of a joint distribution known up to noise.
 
-        Where it is not, it holds for whoever takes the published counts for the true ones.
+        Where it is not, it holds for an observer who takes the published counts for the true ones.
         """
         return False
 
@@ -327,11 +329,11 @@ class PosteriorGuarantee(ConeGuarantee):
         return np.asarray(self.posterior_cone(joint.p_secret[seen]) @ joint.p[seen])
 
     def sparse_holds(self, joint: Joint, weights: SparseWeights) -> bool:
-        """`holds_for` for sparse weights over a joint law without bounds: as exact, and O(c) for every entry."""
+        """`holds_for` for sparse weights without bounds: as exact, and O(c) for every entry."""
         return all(self.holds_for(part, rows) for _, part, rows in _some_outputs(joint, weights))
 
     def sparse_level(self, joint: Joint, weights: SparseWeights) -> Level:
-        """`level_for` for sparse weights over a joint law without bounds."""
+        """`level_for` for sparse weights over a joint distribution without bounds."""
         found = ((outputs, self.level_for(part, rows)) for outputs, part, rows in _some_outputs(joint, weights))
         # Every record that occurs is published as something, so there is one.
         outputs, worst = max(found, key=lambda one: one[1].value)
@@ -363,7 +365,7 @@ def checked_number(guarantee: Guarantee, field: str, infinite: bool = False, uni
 
 
 def _some_outputs(joint: Joint, weights: SparseWeights) -> Iterator[tuple[npt.NDArray[np.intp], Joint, WeightArray]]:
-    """Outputs that occur, a few at a time, with the joint law over what they look at and their weights for that.
+    """Outputs that occur, a few at a time, with the joint distribution over what they look at and their weights.
 
     The posterior of the secret given an output is a matter of the inputs that can produce it. All others are one input
     with a weight of zero, so that the prior, the number of records and every P(s, y) are what they were.

@@ -76,7 +76,7 @@ def _rare(successes: int, trials: int, j: int, tail: Fraction) -> bool:
         return False
     first_ratio = (trials - successes) * j / ((successes + 1) * (UNIT - j))
     spread = math.sqrt(trials * (j / UNIT) * (1 - j / UNIT))
-    # Terms fall at least as r_1^i, and as in a normal law.
+    # Terms fall at least as r_1^i, and as in a normal distribution.
     by_ratio = 60 / -math.log(first_ratio) if 0 < first_ratio < 1 else math.inf
     number = int(min(trials - successes, by_ratio + 2, 14 * spread + 60, _TERMS))
     place = np.arange(1, number + 1, dtype=np.float64)

@@ -181,9 +181,9 @@ class ByEvent(SetGuarantee):
         level = part.level_for(event.joint, weights[:, event.inside])
         u = len(joint.inputs) // (len(joint.secret) if reads_secret(joint) else 1)
         whole = np.zeros((len(joint.secret), u))
-        whole[:, event.inside[:u]] = level.witness.law
-        law = tuple(tuple(row) for row in whole.tolist())
-        return Level(level.value, replace(level.witness, given=event.given, law=law))
+        whole[:, event.inside[:u]] = level.witness.distribution
+        distribution = tuple(tuple(row) for row in whole.tolist())
+        return Level(level.value, replace(level.witness, given=event.given, distribution=distribution))
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether all hold: decided in whole numbers."""

@@ -1,4 +1,4 @@
-"""Averages over a χ² ball: the largest and the smallest mean of a row over all conditional laws the data allow."""
+"""Averages over a χ² ball: largest and smallest mean of a row over all conditional distributions the data allow."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Tilt:
     cells: int
 
     def above(self, divergence: FloatArray) -> FloatArray:
-        """A number not below any average of the row over laws within the divergence D >= 1; shapes (N,) or (N, k).
+        """A number not below any average of the row within the divergence D >= 1; shapes (N,) or (N, k).
 
-        For any η >= max t and any law R, Cauchy and Schwarz give ``Σ R (η - t) · Σ P̂²/R >= (Σ P̂ √(η - t))²``, so
-        ``Σ R t <= η - S²/D`` whenever ``Σ P̂²/R <= D``: a bound whatever η is, attained at the best one. Cells with
-        P̂ = 0 may have R > 0: they enter through max t.
+        For any η >= max t and any distribution R, Cauchy and Schwarz give ``Σ R (η - t) · Σ P̂²/R >= (Σ P̂ √(η -
+        t))²``, so ``Σ R t <= η - S²/D`` whenever ``Σ P̂²/R <= D``: a bound whatever η is, attained at the best one.
+        Cells with P̂ = 0 may have R > 0: they enter through max t.
 
         The margin covers rounding: S has a relative error below (u + 4) 2^-53, so S² one below (2u + 9) 2^-53; an
         error of 2^-53 max t in the row moves S²/D by less than twice that, since the slope below is at most D. Where
@@ -60,14 +60,14 @@ class Tilt:
         return np.asarray(np.minimum(top + 4 * _UNIT * np.abs(top), top + distance - square / divergence + margin))
 
 
-def tilt(rows: FloatArray, law: FloatArray, divergence: FloatArray) -> Tilt:
+def tilt(rows: FloatArray, distribution: FloatArray, divergence: FloatArray) -> Tilt:
     """The multipliers for which `Tilt.above` is the true maximum, up to the precision of a bisection.
 
     Parameters
     ----------
     rows : ndarray, shape (N, u)
         t, finite.
-    law : ndarray, shape (N, u)
+    distribution : ndarray, shape (N, u)
         P̂_{U|s}, zeros allowed, each row summing to 1.
     divergence : ndarray, shape (N,)
         D >= 1.
@@ -87,57 +87,57 @@ def tilt(rows: FloatArray, law: FloatArray, divergence: FloatArray) -> Tilt:
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         roots = np.sqrt(np.exp(middle)[:, None] + relative)
-        slope = (law * roots).sum(axis=1) * (law / roots).sum(axis=1)
+        slope = (distribution * roots).sum(axis=1) * (distribution / roots).sum(axis=1)
         # Too steep a slope means too close to the largest entry.
         farther = slope > divergence
         low, high = np.where(farther, middle, low), np.where(farther, high, middle)
     distance = np.where(width > 0, np.exp(high), 0.0) * unit
-    mass = (law * np.sqrt(distance[:, None] + gaps)).sum(axis=1)
+    mass = (distribution * np.sqrt(distance[:, None] + gaps)).sum(axis=1)
     return Tilt(distance, mass, top, width, rows.shape[1])
 
 
-def tightest(found: Tilt, rows: FloatArray, law: FloatArray, divergence: FloatArray) -> Tilt:
+def tightest(found: Tilt, rows: FloatArray, distribution: FloatArray, divergence: FloatArray) -> Tilt:
     """Of rows whose largest entry is 0, the multiplier η = 0 where that proves more than the one that was found.
 
     Parameters
     ----------
     found : Tilt
         Of `tilt`, which sought among η > 0: where the mean is below the rounding of these, nothing is proven by them.
-    rows, law, divergence
+    rows, distribution, divergence
         As of `tilt`.
     """
     gaps = np.where(found.top[:, None] == 0, -rows, 0.0)
-    plain = Tilt(np.zeros(len(rows)), (law * np.sqrt(gaps)).sum(axis=1), found.top, found.width, found.cells)
+    plain = Tilt(np.zeros(len(rows)), (distribution * np.sqrt(gaps)).sum(axis=1), found.top, found.width, found.cells)
     better = (found.top == 0) & (plain.above(divergence) < found.above(divergence))
     return replace(found, distance=np.where(better, 0.0, found.distance), mass=np.where(better, plain.mass, found.mass))
 
 
-def extreme_distribution(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
-    """A law R with ``Σ P̂²/R <= D`` whose average of the row is the largest, shape (u,): the witness of the bound."""
+def extreme_distribution(row: FloatArray, distribution: FloatArray, divergence: float) -> FloatArray:
+    """A distribution R with ``Σ P̂²/R <= D`` of largest average of the row, (u,): the witness of the bound."""
     divergences = np.array([divergence])
-    distance = tilt(row[None], law[None], divergences).distance
-    return np.asarray(attaining(distance, row[None], law[None], divergences)[0])
+    distance = tilt(row[None], distribution[None], divergences).distance
+    return np.asarray(attaining(distance, row[None], distribution[None], divergences)[0])
 
 
-def attaining(distance: FloatArray, rows: FloatArray, law: FloatArray, divergence: FloatArray) -> FloatArray:
-    """The laws (N, u) of multipliers that `tilt` found: in their balls, and with the largest averages of the rows.
+def attaining(distance: FloatArray, rows: FloatArray, distribution: FloatArray, divergence: FloatArray) -> FloatArray:
+    """The distributions (N, u) of multipliers that `tilt` found: in their balls, with the largest averages of the rows.
 
     Parameters
     ----------
     distance : ndarray, shape (N,)
-    rows, law : ndarray, shape (N, u)
+    rows, distribution : ndarray, shape (N, u)
     divergence : ndarray, shape (N,)
     """
     top = rows.max(axis=1, keepdims=True)
     roots = np.sqrt(distance[:, None] + (top - rows))
-    weights = np.where(roots > 0, law / np.where(roots > 0, roots, 1.0), 0.0)
+    weights = np.where(roots > 0, distribution / np.where(roots > 0, roots, 1.0), 0.0)
     total = weights.sum(axis=1, keepdims=True)
-    spread = np.where(total > 0, weights / np.where(total > 0, total, 1.0), law)
-    free = (law == 0) & (rows == top) & (total > 0)
+    spread = np.where(total > 0, weights / np.where(total > 0, total, 1.0), distribution)
+    free = (distribution == 0) & (rows == top) & (total > 0)
     number = free.sum(axis=1)
     if not number.any():
         return np.asarray(spread)
     # What the divergence leaves goes to the cells that were never seen: their share costs only the others' shrinking.
-    used = np.where(law > 0, law**2 / np.where(law > 0, spread, 1.0), 0.0).sum(axis=1)
+    used = np.where(distribution > 0, distribution**2 / np.where(distribution > 0, spread, 1.0), 0.0).sum(axis=1)
     share = np.where(number > 0, np.maximum(0.0, 1.0 - used / divergence), 0.0)[:, None]
     return np.asarray((1 - share) * spread + share * free / np.maximum(number, 1)[:, None])

@@ -360,7 +360,7 @@ def _own(rows: FloatArray, secrets: Places) -> FloatArray:
 
 
 def count_box(joint: Joint) -> CountBox:
-    """The tables of counts within the bounds of the joint law that a channel reads; without bounds its own alone."""
+    """The tables within the bounds of the joint distribution a channel reads; without bounds its own."""
     exact = joint.counts.sum(axis=1)
     bounds = joint.bounds or Bounds(joint.counts, joint.counts, np.stack([exact, exact], axis=1), 0.0)
     lower, upper = bounds.lower, bounds.upper

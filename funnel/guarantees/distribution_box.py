@@ -1,4 +1,4 @@
-"""Boxes of laws that hold the true one for every sample size: simultaneous Clopper–Pearson limits, in whole numbers."""
+"""Boxes of distributions that hold the true one for any sample size: simultaneous Clopper–Pearson limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funnel.protocol import WeightArray
 
 @dataclass(frozen=True, eq=False)
 class DistributionBox(DistributionSet):
-    """All laws with ``lower <= p(x|s) <= upper`` and ``prior_lower <= p(s) <= prior_upper``, in units of 2^-32.
+    """All with ``lower <= p(x|s) <= upper`` and ``prior_lower <= p(s) <= prior_upper``, in units of 2^-32.
 
     Attributes
     ----------
@@ -117,11 +117,11 @@ class DistributionBox(DistributionSet):
     def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
         """Greedy in p(x|s), then in p(s)."""
         every = np.arange(len(rows))
-        laws = self._filled(rows, not upward) / UNIT
-        laws[every, secrets], _, _ = self.given_distributions(rows, secrets, upward)
-        prior = self._prior((laws * rows).sum(axis=-1), not upward)
-        lower, upper = (np.broadcast_to(limits / UNIT, laws.shape) for limits in (self.lower, self.upper))
-        return Extreme(laws, prior, lower, upper)
+        distributions = self._filled(rows, not upward) / UNIT
+        distributions[every, secrets], _, _ = self.given_distributions(rows, secrets, upward)
+        prior = self._prior((distributions * rows).sum(axis=-1), not upward)
+        lower, upper = (np.broadcast_to(limits / UNIT, distributions.shape) for limits in (self.lower, self.upper))
+        return Extreme(distributions, prior, lower, upper)
 
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
         """Sums of whole numbers below 2^95."""
@@ -133,7 +133,10 @@ class DistributionBox(DistributionSet):
 
     def _exact_masses(self, row: WeightArray, largest: bool) -> list[int]:
         table = self._filled(row, largest)
-        return [exact_sum(law, one) for law, one in zip(table, np.broadcast_to(row, table.shape), strict=True)]
+        return [
+            exact_sum(distribution, one)
+            for distribution, one in zip(table, np.broadcast_to(row, table.shape), strict=True)
+        ]
 
     def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
         """As `lifts`, in whole numbers."""
@@ -160,17 +163,17 @@ class DistributionBox(DistributionSet):
 
 
 def distribution_box(joint: Joint, alpha: float) -> DistributionBox:
-    """The box around the counts of the joint law that a channel reads; it misses the true law at most with α.
+    """The box around the counts a channel reads; it misses the true distribution with probability at most α.
 
     Each limit of p(x|s), given the number of records with s, and of p(s) misses with at most α/(2(ca + c)), so that all
-    hold together with at least 1 - α, for every number of records and every true law (Clopper and Pearson 1934). Where
-    the counts are known up to noise only, each limit is that of the worst counts within the bounds: the lower one of
-    the fewest successes among the most trials, and so on; then what may go wrong is α plus the bounds' β.
+    hold together with at least 1 - α, for every number of records and every true distribution (Clopper and Pearson
+    1934). Where the counts are known up to noise only, each limit is that of the worst counts within the bounds: the
+    lower one of the fewest successes among the most trials, and so on; then what may go wrong is α plus the bounds' β.
 
     Raises
     ------
     DataError
-        If a secret never occurs: no law is ruled out for it then.
+        If a secret never occurs: no distribution is ruled out for it then.
     """
     # Where the counts are known exactly they are all that is within their bounds.
     box = count_box(joint)

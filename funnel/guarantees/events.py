@@ -1,4 +1,4 @@
-"""Events that an observer can know of a record, their exact laws of the output, and where two of them differ most."""
+"""Events that an observer can know of a record, their exact distributions of the output, and where two differ most."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Comparisons:
     def ratios(self, rows: FloatArray) -> FloatArray:
         """P(y|A)/P(y|B) of rows T of a channel, (k', a) to (k, k'); nan where B excludes the output."""
         sizes = self.counts.sum(axis=1).astype(np.float64)
-        law = (self.counts / sizes[:, None]) @ rows.T
-        part, whole = law[self.part], law[self.whole]
+        distribution = (self.counts / sizes[:, None]) @ rows.T
+        part, whole = distribution[self.part], distribution[self.whole]
         return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
 
 

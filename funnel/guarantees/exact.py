@@ -1,4 +1,4 @@
-"""Exact arithmetic behind every guarantee: integer laws of (S, Y), and rational bounds on e^ε and ln."""
+"""Exact arithmetic behind every guarantee: integer distributions of (S, Y), and rational bounds on e^ε and ln."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_EXPONENT = 600.0
 
 
 def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.object_]:
-    """Exact joint law of (S, Y) as integers: N[s, y] = Σ_x n[s, x] w[y, x], so P(s, y) = N[s, y] / (n 2^63).
+    """Exact joint distribution of (S, Y) as integers: N[s, y] = Σ_x n[s, x] w[y, x], so P(s, y) = N[s, y] / (n 2^63).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Extreme laws over boxes: whatever may be moved goes to the largest entries of a row first, or to the smallest."""
+"""Extreme distributions over boxes: what may be moved goes to the largest or the smallest entries first."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from funnel.guarantees.reading import reads_secret
 from funnel.joint import IntArray, Joint
 
 Given = tuple[tuple[str, str], ...]
-# Joint laws whose events are kept: searches ask for those of one again and again.
+# Joint distributions whose events are kept: searches ask for those of one again and again.
 _KEPT = 8
 
 
@@ -31,8 +31,8 @@ class Event:
     inside : ndarray of bool, shape (a,)
         The inputs with these values.
     joint : Joint
-        The joint law of these records over these inputs, without bounds: one of the tables that are possible. An event
-        that may have no record has one made-up record.
+        The joint distribution of these records over these inputs, without bounds: one of the tables that are possible.
+        An event that may have no record has one made-up record.
     counts : CountBox
         All tables of these records that are possible.
     """

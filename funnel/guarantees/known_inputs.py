@@ -1,4 +1,4 @@
-"""A guarantee over a set of laws, asked for fewer of them: those under which nobody has certain inputs."""
+"""A guarantee over a set of distributions, asked for fewer of them: those under which nobody has certain inputs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from funnel.joint import FloatArray, Joint
 class KnownInputs(OfBase, RatioGuarantee):
     """What a guarantee asks of the rows of a channel at some inputs, whatever it does with the others.
 
-    A channel that meets the guarantee under every law of a set does so under those laws under which nobody has the
-    other inputs; and of these no condition looks at what the others get. So this is weaker than the guarantee, for
-    every channel: a bound on what can be reached under it is one for the guarantee. It decides about no protocol.
+    A channel that meets the guarantee under every distribution of a set does so under those distributions under which
+    nobody has the other inputs; and of these no condition looks at what the others get. So this is weaker than the
+    guarantee, for every channel: a bound on what can be reached under it is one for the guarantee. It decides about no
+    protocol.
 
     Parameters
     ----------
@@ -49,16 +50,16 @@ class KnownInputs(OfBase, RatioGuarantee):
         """
         found = self._found(joint)
         if found is None:
-            raise ValueError("under every law of the set some have other inputs")
+            raise ValueError("under every distribution of the set some have other inputs")
         return found
 
     def _found(self, joint: Joint) -> DistributionSet | None:
-        laws = self.base.distributions(joint)
-        others = ~self.known.reshape(laws.shape if reads_secret(joint) else (1, -1))
-        return laws.without(np.broadcast_to(others, laws.shape))
+        distributions = self.base.distributions(joint)
+        others = ~self.known.reshape(distributions.shape if reads_secret(joint) else (1, -1))
+        return distributions.without(np.broadcast_to(others, distributions.shape))
 
     def is_possible(self, joint: Joint) -> bool:
-        """Whether some law of the set has none of the other inputs."""
+        """Whether some distribution of the set has none of the other inputs."""
         return self._found(joint) is not None
 
     def starting_cone(self, joint: Joint) -> FloatArray:
@@ -111,9 +112,9 @@ def limited(guarantee: SetGuarantee, joint: Joint, known: npt.NDArray[np.bool_])
 
 
 def _limited_ratios(guarantee: RatioGuarantee, joint: Joint, known: npt.NDArray[np.bool_]) -> RatioGuarantee | None:
-    laws = guarantee.distributions(joint)
-    others = ~known.reshape(laws.shape if reads_secret(joint) else (1, -1))
-    if not (laws.conceivable & others).any():
+    distributions = guarantee.distributions(joint)
+    others = ~known.reshape(distributions.shape if reads_secret(joint) else (1, -1))
+    if not (distributions.conceivable & others).any():
         return guarantee
     found = KnownInputs(guarantee, known)
     return found if found.is_possible(joint) else None

@@ -22,7 +22,7 @@ class LIP(OneBudget, LiftGuarantee):
     """ε-LIP with respect to S (PF definition 2, equation (2)).
 
     ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y and every secret s that occurs. Since
-    ``P(y|s)/P(y) = P(s|y)/P(s)``, whoever sees y changes their belief in any s by at most a factor e^ε.
+    ``P(y|s)/P(y) = P(s|y)/P(s)``, an observer who sees y changes their belief in any s by at most a factor e^ε.
 
     Parameters
     ----------
@@ -73,11 +73,11 @@ class LIP(OneBudget, LiftGuarantee):
 
 @dataclass(frozen=True)
 class RLIP(RobustRatio, OneBudget):
-    """ε-LIP with respect to S under every law in the boxes that the data do not rule out (METHOD section 5).
+    """ε-LIP with respect to S under every distribution in the boxes that the data do not rule out (METHOD section 5).
 
-    ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y, every secret s and every law P of (S, X) with p(x|s) and
-    p(s) between their simultaneous Clopper–Pearson limits: with probability at least 1 - α over the sample that is
-    LIP(ε) in the population, for every number of records.
+    ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y, every secret s and every distribution P of (S, X) with
+    p(x|s) and p(s) between their simultaneous Clopper–Pearson limits: with probability at least 1 - α over the sample
+    that is LIP(ε) in the population, for every number of records.
 
     Parameters
     ----------

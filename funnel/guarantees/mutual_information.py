@@ -53,7 +53,8 @@ class MutualInformation(Guarantee):
     example: ClassVar[str] = "mi:0.1"
     extent: ClassVar[str] = "an average over all records"
     beyond: ClassVar[str] = (
-        "The bound starts from the estimated share of each value, and is an average over the records. Whoever knows "
+        "The bound starts from the estimated share of each value, and is an average over the records. An "
+        "observer who knows "
         "more about a person starts from another belief, which the record can change by more."
     )
 
@@ -79,15 +80,20 @@ class MutualInformation(Guarantee):
 
         The witness is the output that contributes most, and the secret whose lift is furthest from 1 there.
         """
-        law = secret_output(joint.counts, weights)
-        law = law[joint.counts.any(axis=1)]
-        secrets, outputs = law.sum(axis=1), law.sum(axis=0)
-        total = int(law.sum())
-        if all(int(law[s, y]) * total == int(secrets[s]) * int(outputs[y]) for s, y in np.ndindex(law.shape)):
-            return Level(0.0, self._witness(joint, law, int(np.flatnonzero(outputs)[0])))
-        parts = _contributions(law)
+        distribution = secret_output(joint.counts, weights)
+        distribution = distribution[joint.counts.any(axis=1)]
+        secrets, outputs = distribution.sum(axis=1), distribution.sum(axis=0)
+        total = int(distribution.sum())
+        if all(
+            int(distribution[s, y]) * total == int(secrets[s]) * int(outputs[y])
+            for s, y in np.ndindex(distribution.shape)
+        ):
+            return Level(0.0, self._witness(joint, distribution, int(np.flatnonzero(outputs)[0])))
+        parts = _contributions(distribution)
         value = _above(parts)
-        return Level(value, self._witness(joint, law, max(range(len(parts)), key=lambda y: float(parts[y].mid()))))
+        return Level(
+            value, self._witness(joint, distribution, max(range(len(parts)), key=lambda y: float(parts[y].mid())))
+        )
 
     @property
     def meaning(self) -> str:
@@ -98,31 +104,33 @@ class MutualInformation(Guarantee):
             "far more about the records that have it."
         )
 
-    def _witness(self, joint: Joint, law: np.ndarray[tuple[int, ...], np.dtype[np.object_]], y: int) -> Witness:
+    def _witness(
+        self, joint: Joint, distribution: np.ndarray[tuple[int, ...], np.dtype[np.object_]], y: int
+    ) -> Witness:
         seen = np.flatnonzero(joint.counts.any(axis=1))
-        prior = law.sum(axis=1).astype(np.float64)
-        lifts = law[:, y].astype(np.float64) / prior
-        average = float(law[:, y].sum()) / float(law.sum())
+        prior = distribution.sum(axis=1).astype(np.float64)
+        lifts = distribution[:, y].astype(np.float64) / prior
+        average = float(distribution[:, y].sum()) / float(distribution.sum())
         with np.errstate(divide="ignore"):
             strength = np.abs(np.log(lifts / average))
         s = int(strength.argmax())
         return Witness(y, int(seen[s]), None, None, bool(lifts[s] >= average))
 
 
-def _contributions(law: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> list[arb]:
-    """P(y) D(P(S|y) ‖ P(S)) of every output, as intervals; law: exact integers (c, b)."""
+def _contributions(distribution: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> list[arb]:
+    """P(y) D(P(S|y) ‖ P(S)) of every output, as intervals; distribution: exact integers (c, b)."""
     # Imported here, as below: specs of all guarantees are read by this package, and few are of this one.
     from flint import arb, ctx
 
     before, ctx.prec = ctx.prec, _BITS
     try:
-        total = int(law.sum())
-        secrets, outputs = [int(v) for v in law.sum(axis=1)], [int(v) for v in law.sum(axis=0)]
+        total = int(distribution.sum())
+        secrets, outputs = [int(v) for v in distribution.sum(axis=1)], [int(v) for v in distribution.sum(axis=0)]
         parts = []
         for y, output in enumerate(outputs):
             part = arb(0)
             for s, secret in enumerate(secrets):
-                if cell := int(law[s, y]):
+                if cell := int(distribution[s, y]):
                     part += arb(cell) * (arb(cell) * arb(total) / (arb(secret) * arb(output))).log()
             parts.append(part / arb(total))
         return parts

@@ -1,4 +1,4 @@
-"""Guarantees over a set of laws: bounds that hold whichever of them is true, as half-spaces and exact decisions."""
+"""Guarantees over a set of distributions: bounds that hold whichever is true, by half-spaces and exact decisions."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class RatioGuarantee(SetGuarantee):
 
     @abstractmethod
     def distributions(self, joint: Joint) -> DistributionSet:
-        """The set, for the joint law that a channel reads.
+        """The set, for the joint distribution that a channel reads.
 
         Raises
         ------
@@ -189,9 +189,9 @@ class RatioGuarantee(SetGuarantee):
     def _half_spaces(
         self, joint: Joint, rows: FloatArray, most: int, first: int
     ) -> tuple[FloatArray, IntArray, FloatArray]:
-        laws, stack = self.distributions(joint), stacked(joint, rows)
+        distributions, stack = self.distributions(joint), stacked(joint, rows)
         kinds, sizes, ratios = [], [], []
-        for kind, budget, excess in _excesses(laws, stack, self.sides):
+        for kind, budget, excess in _excesses(distributions, stack, self.sides):
             kinds.append((kind, budget))
             ratios.append(excess.reshape(len(rows), -1))
             sizes.append(ratios[-1].shape[1])
@@ -202,11 +202,11 @@ class RatioGuarantee(SetGuarantee):
         kept = by > BROKEN
         y, place, by = y[kept], place[kept], by[kept]
         spaces = np.zeros((len(y), rows.shape[1]))
-        edge, c = 0, laws.shape[0]
+        edge, c = 0, distributions.shape[0]
         for (kind, budget), size in zip(kinds, sizes, strict=True):
             mine = np.flatnonzero((place >= edge) & (place < edge + size))
             secret, other = np.divmod(place[mine] - edge, c) if kind == "pairs" else (place[mine] - edge,) * 2
-            found = _Worst.of(laws, stack[y[mine]], kind, capped_exp(budget), secret, other)
+            found = _Worst.of(distributions, stack[y[mine]], kind, capped_exp(budget), secret, other)
             spaces[mine] = _over_inputs(joint, found.amounts[..., None] * found.extreme.given)
             by[mine] = found.by
             edge += size
@@ -215,15 +215,15 @@ class RatioGuarantee(SetGuarantee):
 
     def families(self, joint: Joint, rows: FloatArray, margin: float) -> Families:
         """As declared; as many times O(c u log u) as ratios are broken."""
-        laws, places = self.distributions(joint), _places(joint)
+        distributions, places = self.distributions(joint), _places(joint)
         found = [Families.none(rows.shape[1])]
         most = -margin / 2
         for start, end in self._chunks(joint, rows):
             stack = stacked(joint, rows[start:end])
-            for kind, budget, excess in _excesses(laws, stack, self.sides):
+            for kind, budget, excess in _excesses(distributions, stack, self.sides):
                 limit = capped_exp(budget)
                 y, secret, other = np.nonzero(excess > most)
-                worst = _Worst.of(laws, stack[y], kind, limit, secret, other)
+                worst = _Worst.of(distributions, stack[y], kind, limit, secret, other)
                 kept = worst.by > most
                 share = share_of(worst.value, worst.amounts.sum(axis=1))
                 tight = worst.amounts + limit * margin * worst.below
@@ -236,11 +236,11 @@ class RatioGuarantee(SetGuarantee):
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row over the set; over counts an upper bound, close where there are many records."""
         levels = np.zeros(len(rows))
-        laws, uneven = self.distributions(joint), _uneven(rows)
+        distributions, uneven = self.distributions(joint), _uneven(rows)
         for start, end in self._chunks(joint, rows[uneven]):
             some = uneven[start:end]
             stack = stacked(joint, rows[some])
-            for _, budget, ratios in _ratios(laws, stack, self.sides):
+            for _, budget, ratios in _ratios(distributions, stack, self.sides):
                 ratio = np.nan_to_num(ratios, nan=1.0, posinf=np.inf).max(axis=(1, 2))
                 nats = np.log(np.maximum(ratio, 1.0))
                 side = np.array([self.as_level(float(value), budget) for value in nats])
@@ -248,42 +248,42 @@ class RatioGuarantee(SetGuarantee):
         return levels
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the worst ratio over the set, rounded up, with a law that attains it."""
-        laws = self.distributions(joint)
+        """ln of the worst ratio over the set, rounded up, with a distribution that attains it."""
+        distributions = self.distributions(joint)
         levels = []
-        for kind, budget, ratios in self._all_ratios(joint, laws, weights):
-            worst = _worst(joint, laws, weights, kind, ratios)
+        for kind, budget, ratios in self._all_ratios(joint, distributions, weights):
+            worst = _worst(joint, distributions, weights, kind, ratios)
             nats = math.inf if worst.ratio is None else log_above(worst.ratio)
             levels.append((self.as_level(nats, budget), kind, worst))
         value, kind, worst = max(levels, key=lambda level: level[0])
         rows = stacked(joint, weights[worst.output : worst.output + 1] / np.float64(DENOMINATOR))
         secret, other = np.array([worst.secret]), np.array([worst.other_secret or 0])
-        extreme = _extreme(laws, rows, kind, secret, other)
+        extreme = _extreme(distributions, rows, kind, secret, other)
         given, prior = extreme.given, extreme.prior
         told = tuple(tuple(float(p) for p in row) for row in given[0] * prior[0][:, None])
         return Level(
-            value, Witness(worst.output, worst.secret, worst.other_secret, worst.ratio, worst.upward, law=told)
+            value, Witness(worst.output, worst.secret, worst.other_secret, worst.ratio, worst.upward, distribution=told)
         )
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether no ratio over the set exceeds a rational just below e^ε: decided in whole numbers."""
-        laws = self.distributions(joint)
-        for kind, budget, ratios in self._all_ratios(joint, laws, weights):
+        distributions = self.distributions(joint)
+        for kind, budget, ratios in self._all_ratios(joint, distributions, weights):
             limit = exp_below(budget)
             near = np.argwhere(ratios > float(limit) * (1 - _CLOSE))
             # Likeliest failures first: what fails, fails soon.
             for y, s, t in near[np.argsort(-ratios[tuple(near.T)], kind="stable")].tolist():
                 if kind != "pairs":
-                    broken = laws.exceeds(stacked(joint, weights[y][None])[0], s, kind == "up", limit)
+                    broken = distributions.exceeds(stacked(joint, weights[y][None])[0], s, kind == "up", limit)
                 else:
-                    ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
+                    ratio = _exact_ratio(joint, distributions, weights[y], kind, s, t)
                     broken = ratio is None or ratio > limit
                 if broken:
                     return False
         return True
 
     def _all_ratios(
-        self, joint: Joint, laws: DistributionSet, weights: WeightArray
+        self, joint: Joint, distributions: DistributionSet, weights: WeightArray
     ) -> list[tuple[Kind, float, FloatArray]]:
         """`_ratios` (b, c, c or 1) of all outputs; 0 where there is nothing to compare."""
         c, uneven = len(joint.secret), _uneven(weights)
@@ -293,7 +293,7 @@ class RatioGuarantee(SetGuarantee):
         ]
         rows = weights[uneven] / np.float64(DENOMINATOR)
         for start, end in self._chunks(joint, rows):
-            some = _ratios(laws, stacked(joint, rows[start:end]), self.sides)
+            some = _ratios(distributions, stacked(joint, rows[start:end]), self.sides)
             for (_, _, ratios), (_, _, part) in zip(found, some, strict=True):
                 ratios[uneven[start:end]] = np.nan_to_num(part, nan=0.0, posinf=np.inf)
         return found
@@ -308,16 +308,18 @@ def _uneven(rows: FloatArray | WeightArray) -> Places:
     return np.flatnonzero((rows != rows[:, :1]).any(axis=1))
 
 
-def _worst(joint: Joint, laws: DistributionSet, weights: WeightArray, kind: Kind, ratios: FloatArray) -> Witness:
+def _worst(
+    joint: Joint, distributions: DistributionSet, weights: WeightArray, kind: Kind, ratios: FloatArray
+) -> Witness:
     """The largest ratio of one kind: floats say in which order to look, whole numbers what it is."""
     order = np.argwhere(ratios >= 1 - _CLOSE)
     order = order[np.argsort(-ratios[tuple(order.T)], kind="stable")]
-    possible = np.flatnonzero(laws.possible)
+    possible = np.flatnonzero(distributions.possible)
     best = Witness(int(np.flatnonzero(weights.any(axis=1))[0]), int(possible[0]), None, Fraction(1), kind != "down")
     for y, s, t in order.tolist():
         if best.ratio is None or ratios[y, s, t] < float(best.ratio) * (1 - _CLOSE):
             break
-        ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
+        ratio = _exact_ratio(joint, distributions, weights[y], kind, s, t)
         if ratio is None or ratio > best.ratio:
             best = Witness(y, s, t if kind == "pairs" else None, ratio, kind != "down")
     if kind == "pairs" and best.other_secret is None:
@@ -325,7 +327,9 @@ def _worst(joint: Joint, laws: DistributionSet, weights: WeightArray, kind: Kind
     return best
 
 
-def _ratios(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+def _ratios(
+    distributions: DistributionSet, stack: FloatArray, sides: Sides
+) -> Iterator[tuple[Kind, float, FloatArray]]:
     """By kind, with its budget, the largest ratios over the set: (b, c, c) for pairs, (b, c, 1) for lifts.
 
     nan where there is nothing to compare.
@@ -333,26 +337,28 @@ def _ratios(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[
     lifts: dict[Kind, FloatArray] = {}
     for kind, budget in sides.finite():
         if kind == "pairs":
-            yield kind, budget, _pair_ratios(laws, stack)
+            yield kind, budget, _pair_ratios(distributions, stack)
             continue
         if not lifts:
-            lifts = dict(zip(("up", "down"), laws.lifts(stack), strict=True))
+            lifts = dict(zip(("up", "down"), distributions.lifts(stack), strict=True))
         yield kind, budget, lifts[kind][..., None]
 
 
-def _pair_ratios(laws: DistributionSet, stack: FloatArray) -> FloatArray:
-    high, low = laws.given(stack)
-    high = np.where(laws.possible, high, np.nan)
+def _pair_ratios(distributions: DistributionSet, stack: FloatArray) -> FloatArray:
+    high, low = distributions.given(stack)
+    high = np.where(distributions.possible, high, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = high[:, :, None] / low[:, None, :]
-    same = np.arange(laws.shape[0])
+    same = np.arange(distributions.shape[0])
     ratios[:, same, same] = np.nan
     return np.asarray(ratios)
 
 
-def _excesses(laws: DistributionSet, stack: FloatArray, sides: Sides) -> Iterator[tuple[Kind, float, FloatArray]]:
+def _excesses(
+    distributions: DistributionSet, stack: FloatArray, sides: Sides
+) -> Iterator[tuple[Kind, float, FloatArray]]:
     """`_ratios` over their limit, minus 1; -1 where there is nothing to compare."""
-    for kind, budget, ratios in _ratios(laws, stack, sides):
+    for kind, budget, ratios in _ratios(distributions, stack, sides):
         yield kind, budget, np.nan_to_num(ratios / capped_exp(budget) - 1, nan=-1.0, posinf=np.inf)
 
 
@@ -362,14 +368,14 @@ def _places(joint: Joint) -> Places:
     return np.arange(a).reshape(c, -1) if reads_secret(joint) else np.tile(np.arange(a), (c, 1))
 
 
-def _extreme(laws: DistributionSet, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
-    """Laws under which ratios of rows are largest; for pairs of two secrets alone."""
+def _extreme(distributions: DistributionSet, stack: FloatArray, kind: Kind, secret: Places, other: Places) -> Extreme:
+    """Distributions under which ratios of rows are largest; for pairs of two secrets alone."""
     if kind != "pairs":
-        return laws.lift_distributions(stack, secret, kind == "up")
-    every, shape = np.arange(len(stack)), (len(stack), *laws.shape)
+        return distributions.lift_distributions(stack, secret, kind == "up")
+    every, shape = np.arange(len(stack)), (len(stack), *distributions.shape)
     given, lower, upper, prior = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape[:2])
     for place, upward in ((secret, True), (other, False)):
-        found = laws.given_distributions(stack, place, upward)
+        found = distributions.given_distributions(stack, place, upward)
         given[every, place], lower[every, place], upper[every, place] = found
         prior[every, place] = 0.5
     return Extreme(given, prior, lower, upper)
@@ -391,8 +397,8 @@ def _over_inputs(joint: Joint, table: FloatArray) -> FloatArray:
 class _Worst(NamedTuple):
     """Where m rows are worst: ``Σ_s amounts_s P(y|s)``, shape (m, c), is the larger side minus its limit.
 
-    ``below`` (m, c) is the smaller side, ``value`` (m,) what the difference is, ``by`` (m,) the ratio that the law
-    attains over the limit, minus 1: over counts the first look is an upper bound.
+    ``below`` (m, c) is the smaller side, ``value`` (m,) what the difference is, ``by`` (m,) the ratio that the
+    distribution attains over the limit, minus 1: over counts the first look is an upper bound.
     """
 
     extreme: Extreme
@@ -403,9 +409,9 @@ class _Worst(NamedTuple):
 
     @classmethod
     def of(
-        cls, laws: DistributionSet, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places
+        cls, distributions: DistributionSet, stack: FloatArray, kind: Kind, limit: float, secret: Places, other: Places
     ) -> _Worst:
-        extreme = _extreme(laws, stack, kind, secret, other)
+        extreme = _extreme(distributions, stack, kind, secret, other)
         above, below = _amounts(kind, extreme.prior, secret, other)
         told = (extreme.given * stack).sum(axis=2)
         larger, smaller = (above * told).sum(axis=1), limit * (below * told).sum(axis=1)
@@ -413,14 +419,16 @@ class _Worst(NamedTuple):
             return cls(extreme, above - limit * below, below, larger - smaller, larger / smaller - 1)
 
 
-def _exact_ratio(joint: Joint, laws: DistributionSet, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:
+def _exact_ratio(
+    joint: Joint, distributions: DistributionSet, row: WeightArray, kind: Kind, s: int, t: int
+) -> Fraction | None:
     stack = stacked(joint, row[None])[0]
     if kind != "pairs":
-        return laws.exact_lift(stack, s, kind == "up")
-    given = laws.exact_given(stack)
+        return distributions.exact_lift(stack, s, kind == "up")
+    given = distributions.exact_given(stack)
     high, low = given[s], given[t]
     if high is None or low is None:
-        raise ValueError("secrets that no law has are compared with nothing")
+        raise ValueError("secrets that no distribution has are compared with nothing")
     if low[1] == 0:
         return None if high[0] else Fraction(0)
     return high[0] / low[1]

@@ -50,7 +50,7 @@ class PML(OneBudget, LiftGuarantee):
 
 @dataclass(frozen=True)
 class RPML(RobustRatio, OneBudget):
-    """ε-pointwise maximal leakage under every law in the boxes that the data do not rule out (METHOD section 5).
+    """ε-pointwise maximal leakage under every distribution in the boxes that the data allow (METHOD section 5).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A set of laws of (S, X) that the data leave possible, as what a guarantee over all of them asks of it."""
+"""A set of distributions of (S, X) that the data leave possible, as what a guarantee over all of them asks of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funnel.protocol import WeightArray
 
 
 class Extreme(NamedTuple):
-    """Laws of a set that are worst for rows, one for each of m rows, and what they leave open.
+    """Distributions of a set that are worst for rows, one for each of m rows, and what they leave open.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Extreme(NamedTuple):
 
 
 class DistributionSet(ABC):
-    """A set of laws over (secret, input), shape (c, u).
+    """A set of distributions over (secret, input), shape (c, u).
 
     Rows T of a channel are given as (b, c, u), or (b, 1, u) where a protocol does not read the secret. Floats are for
     searches and reports; `exact_given` and `exact_lift` decide, in whole numbers.
@@ -48,16 +48,16 @@ class DistributionSet(ABC):
     @property
     @abstractmethod
     def possible(self) -> npt.NDArray[np.bool_]:
-        """The secrets (c,) that occur under some law of the set; the others set no condition."""
+        """The secrets (c,) that occur under some distribution of the set; the others set no condition."""
 
     @property
     @abstractmethod
     def conceivable(self) -> npt.NDArray[np.bool_]:
-        """The entries (c, u) that some law of the set may have; a superset will do."""
+        """The entries (c, u) that some distribution of the set may have; a superset will do."""
 
     @abstractmethod
     def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:
-        """The laws of the set under which nobody has these entries (c, u); None where there are none."""
+        """The distributions of the set under which nobody has these entries (c, u); None where there are none."""
 
     @property
     def wider(self) -> npt.NDArray[np.bool_]:
@@ -83,7 +83,7 @@ class DistributionSet(ABC):
 
     @abstractmethod
     def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
-        """For each of k rows a law with the largest lift of its secret, or inverse."""
+        """For each of k rows a distribution with the largest lift of its secret, or inverse."""
 
     @abstractmethod
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:

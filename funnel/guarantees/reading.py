@@ -11,14 +11,14 @@ from funnel.joint import FloatArray, IntArray, Joint
 
 
 def secret_by_input(joint: Joint) -> tuple[IntArray, bool]:
-    """Counts (c, u) of secret and input, and whether the channel reads the secret, from the joint law that it reads."""
+    """Counts (c, u) of secret and input, and whether the channel reads the secret, from what it reads."""
     if not reads_secret(joint):
         return joint.counts, False
     return by_secret(joint.counts), True
 
 
 def reads_secret(joint: Joint) -> bool:
-    """Whether this is the joint law of a channel that reads (secret, input)."""
+    """Whether this is the joint distribution of a channel that reads (secret, input)."""
     return joint.inputs.columns[: len(joint.secret.columns)] == joint.secret.columns
 
 

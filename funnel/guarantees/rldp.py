@@ -1,4 +1,4 @@
-"""Robust local differential privacy: the bound holds for every law that the data cannot rule out."""
+"""Robust local differential privacy: the bound holds for every distribution that the data cannot rule out."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _BELOW = 1 - Fraction(1, 2**52)
 class RLDP(RobustRatio, OneBudget):
     """(ε, F)-robust LDP with respect to S (RLDP definition 2, equation (3)).
 
-    ``P(y|s) <= e^ε P(y|s')`` for every output y, all secrets s, s', and every law P of (S, X) in a set that holds the
-    true law with probability 1 - α: boxes of Clopper–Pearson limits, valid for every number of records and decided in
-    whole numbers; or the paper's F = {P : Σ (P̂ - P)²/P <= B}, which is asymptotic. Combinations that were never seen
-    may have positive probability in both. Works for protocols that read (S, X), as in the paper, and for those that
-    read X alone, with S merely correlated: the robust privacy funnel.
+    ``P(y|s) <= e^ε P(y|s')`` for every output y, all secrets s, s', and every distribution P of (S, X) in a set that
+    holds the true distribution with probability 1 - α: boxes of Clopper–Pearson limits, valid for every number of
+    records and decided in whole numbers; or the paper's F = {P : Σ (P̂ - P)²/P <= B}, which is asymptotic. Combinations
+    that were never seen may have positive probability in both. Works for protocols that read (S, X), as in the paper,
+    and for those that read X alone, with S merely correlated: the robust privacy funnel.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RLDP(RobustRatio, OneBudget):
     SpecError
         If a number is out of range, or there is no such set.
     DataError
-        When used, if a value of the secret never occurs: no law is ruled out for it then.
+        When used, if a value of the secret never occurs: no distribution is ruled out for it then.
 
     Notes
     -----
@@ -90,11 +90,11 @@ class RLDP(RobustRatio, OneBudget):
         return "in exact arithmetic" if self.over_boxes else "with every rounding taken against the release"
 
     def neighbourhood(self, joint: Joint) -> Neighbourhood:
-        """F around the counts of the joint law that a channel reads."""
+        """F around the counts of the joint distribution that a channel reads."""
         return neighbourhood_of(secret_by_input(joint)[0], self.alpha, joint)
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the largest ratio over the set, rounded up, with the law that attains it."""
+        """ln of the largest ratio over the set, rounded up, with the distribution that attains it."""
         if self.over_boxes:
             return super().level_for(joint, weights)
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
@@ -104,14 +104,14 @@ class RLDP(RobustRatio, OneBudget):
             return Level(0.0, Witness(first, 0, 0, None, True))
         around = self.neighbourhood(joint)
         worst = worst_pair(rows[used], around)
-        law = attaining_distribution(rows[used], around, worst) if math.isfinite(worst.ratio) else None
+        distribution = attaining_distribution(rows[used], around, worst) if math.isfinite(worst.ratio) else None
         witness = Witness(
             int(used[worst.output]),
             worst.high,
             worst.low,
             None,
             True,
-            law=None if law is None else tuple(tuple(float(p) for p in row) for row in law),
+            distribution=None if distribution is None else tuple(tuple(float(p) for p in row) for row in distribution),
         )
         return Level(_log_above(worst.ratio), witness)
 

@@ -1,4 +1,4 @@
-"""What robust guarantees have in common: α, and the set of laws that the data do not rule out."""
+"""What robust guarantees have in common: α, and the set of distributions that the data do not rule out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _same_budgets(robust: Robust, kind: type[N]) -> N:
 
 @dataclass(frozen=True)
 class Robust(SetGuarantee):
-    """A guarantee over a set of laws that holds the true one with probability at least 1 - α.
+    """A guarantee over a set of distributions that holds the true one with probability at least 1 - α.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ class Robust(SetGuarantee):
         Significance of the set, strictly between 0 and 1.
     set : str
         ``"boxes"``: simultaneous Clopper–Pearson limits of p(x|s) and p(s), valid for every number of records
-        (`funnel.guarantees.distribution_box`). Where the joint law has bounds they are widened by these, and what may
-        go wrong is α + β. ``"chi2"``: the asymptotic F of the RLDP paper, for kinds that have it.
+        (`funnel.guarantees.distribution_box`). Where the joint distribution has bounds they are widened by these, and
+        what may go wrong is α + β. ``"chi2"``: the asymptotic F of the RLDP paper, for kinds that have it.
 
     Attributes
     ----------
     of : type
-        The kind of guarantee that it promises under every law.
+        The kind of guarantee that it promises under every distribution.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Robust(SetGuarantee):
 
     @property
     def nominal(self) -> ConeGuarantee:
-        """The same for one law: what it tends to as the records grow in number."""
+        """The same for one distribution: what it tends to as the records grow in number."""
         return _same_budgets(self, self.of)
 
     @property
@@ -84,9 +84,10 @@ class Robust(SetGuarantee):
 
     @property
     def under(self) -> str:
-        """Under which laws, in the words of a promise."""
+        """Under which distributions, in the words of a promise."""
         return (
-            f"under every law of the data that the sample does not rule out at significance {self.alpha:g}, not under "
+            "under every distribution of the data that the sample does not rule out at significance "
+            f"{self.alpha:g}, not under "
             "the estimated one alone"
         )
 
@@ -97,13 +98,13 @@ class Robust(SetGuarantee):
 
 
 class RobustRatio(Robust, RatioGuarantee):
-    """A robust guarantee over one box around all records: what the nominal one promises, for every law in it."""
+    """A robust guarantee over one box around all records: the nominal promise for every distribution in it."""
 
     of: ClassVar[type[Sided]]
 
     @property
     def nominal(self) -> Sided:
-        """The same for one law, with the same budgets."""
+        """The same for one distribution, with the same budgets."""
         return _same_budgets(self, self.of)
 
     @property

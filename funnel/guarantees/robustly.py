@@ -1,4 +1,4 @@
-"""The robust guarantee of a nominal one: the same promise for every law in boxes, not for the counts alone."""
+"""The robust guarantee of a nominal one: the same promise for every distribution in boxes, not for the counts alone."""
 
 from __future__ import annotations
 

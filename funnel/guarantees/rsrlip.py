@@ -19,7 +19,7 @@ from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.wording import at_most
 
-# Joint laws whose boxes are kept.
+# Joint distributions whose boxes are kept.
 _KEPT = 8
 
 

@@ -212,7 +212,7 @@ class SeveralSets(SeveralOutputs, SetGuarantee):
     """Several of which each is a cone or over a set of distributions, so that all together are over half-spaces."""
 
     def over_set(self, joint: Joint) -> SetGuarantee | None:
-        """Its parts as they are for this joint law."""
+        """Its parts as they are for this joint distribution."""
         return _over(self.parts, joint)
 
     def starting_cone(self, joint: Joint) -> FloatArray:

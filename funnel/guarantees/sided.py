@@ -15,19 +15,19 @@ from funnel.protocol import WeightArray
 
 
 class Counted(OutputGuarantee):
-    """A guarantee for the counts of a joint law; where these are noisy, for all that may be the true ones."""
+    """A guarantee for the counts of a joint distribution; where these are noisy, for all that may be the true ones."""
 
     @abstractmethod
     def over_noise(self) -> SetGuarantee:
-        """The same for every table of counts within the bounds of a joint law."""
+        """The same for every table of counts within the bounds of a joint distribution."""
 
     @abstractmethod
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
-        """The worst ratio of two probabilities of an output, exactly, where the counts are the law."""
+        """The worst ratio of two probabilities of an output, exactly, where the counts are the distribution."""
 
     @abstractmethod
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
-        """`output_levels` where the counts are the law."""
+        """`output_levels` where the counts are the distribution."""
 
     def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
         """The same where inputs are parts of classes of records, between which donors are drawn evenly.
@@ -40,17 +40,17 @@ class Counted(OutputGuarantee):
         raise SpecError(f"{self} is not decided between parts of classes of records; choose lip and srlip")
 
     def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
-        """`level_for` where the counts are the law: ln of the worst ratio, rounded up."""
+        """`level_for` where the counts are the distribution: ln of the worst ratio, rounded up."""
         return log_level(self.worst(joint, weights))
 
     def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
-        """`holds_for` where the counts are the law: the worst ratio is at most a rational just below e^ε."""
+        """`holds_for` where the counts are the distribution: the worst ratio is at most a rational just below e^ε."""
         ratio = self.worst(joint, weights).ratio
         return ratio is not None and ratio <= exp_below(self.budget)
 
     @property
     def covers_noise(self) -> bool:
-        """It is decided for every table within the bounds of the joint law."""
+        """It is decided for every table within the bounds of the joint distribution."""
         return True
 
     def over_set(self, joint: Joint) -> SetGuarantee | None:
@@ -109,7 +109,7 @@ class OverCounts(OfBase, RatioGuarantee):
         return self.base.sides
 
     def distributions(self, joint: Joint) -> CountBox:
-        """All tables within the bounds of the joint law; its own counts alone where there are none."""
+        """All tables within the bounds of the joint distribution; its own counts alone where there are none."""
         return count_box(joint)
 
     @property
@@ -119,7 +119,7 @@ class OverCounts(OfBase, RatioGuarantee):
 
 
 def over_set(guarantee: Guarantee, joint: Joint) -> SetGuarantee | None:
-    """A guarantee as one over a set of laws, if it is: over boxes, or over the bounds of a law known up to noise.
+    """A guarantee over a set of distributions, if it is one: over boxes, or bounds known up to noise.
 
     None where it is decided for the counts alone, or over the χ² set (`funnel.guarantees.worst_case`).
     """

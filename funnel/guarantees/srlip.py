@@ -25,9 +25,9 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
     """ε-SRLIP with respect to S for several published columns X = X¹ × … × Xᵐ (PF definition 4, equation (19)).
 
     ``e^-ε P(y|x_J) <= P(y|s, x_J) <= e^ε P(y|x_J)`` for every output y, every set J of columns (the empty one
-    included, which is LIP), all values x_J that occur and all secrets s that occur with them: whoever knows x_J of a
-    record from elsewhere changes their belief in any s by at most a factor e^ε. Both sides are linear in a row of the
-    channel, so this is a cone on the full product alphabet.
+    included, which is LIP), all values x_J that occur and all secrets s that occur with them: an observer who knows x_J
+    of a record from elsewhere changes their belief in any s by at most a factor e^ε. Both sides are linear in a row of
+    the channel, so this is a cone on the full product alphabet.
 
     For a protocol that reads the secret too, J may be all columns; for one that reads X only, that says nothing.
 
@@ -62,7 +62,8 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
     example: ClassVar[str] = "srlip:1.0"
     beyond: ClassVar[str] = (
         "The bound starts from the estimated share of each value among all people who have what the observer knows of "
-        "the published columns. Whoever knows anything else about a person starts from another belief, which the "
+        "the published columns. An observer who knows anything else about a person starts from another belief, "
+        "which the "
         "record can change by more."
     )
 
@@ -72,7 +73,7 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
         Raises
         ------
         SpecError
-            If the joint law has one published column.
+            If the joint distribution has one published column.
         """
         return side_channel_comparisons(joint, self.every_set(joint))
 

@@ -1,4 +1,4 @@
-"""The exact worst case of a channel over the confidence set: how far two secrets can be apart under any law in it."""
+"""The exact worst case of a channel over the set: how far two secrets can be apart under any distribution in it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _GRID = np.array([-np.inf, *(-odds for odds in reversed(_HALF)), 0.0, *_HALF, np
 # Intervals of θ are halved until what they can hide is below this, relatively, or so often.
 _CLOSE, _ROUNDS = 1e-9, 40
 _FIRST, _AT_ONCE = 6, 64
-# What a law attains is computed to this precision: beyond it above a limit, the limit is exceeded.
+# What a distribution attains is computed to this precision: beyond it above a limit, the limit is exceeded.
 _DOUBT = 1e-6
 # What every ratio is raised by: the rounding of a quotient of two bounds that carry their own margins.
 _ROUNDING = 1 + 2.0**-40
-# A law that is outside of F by rounding is drawn in by halves, as often.
+# A distribution that is outside of F by rounding is drawn in by halves, as often.
 _INWARDS = 44
 # The rounding of a difference of two slopes, relative to these.
 _SLOPE = 2.0**-45
@@ -31,7 +31,7 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """The confidence set F around conditional laws, as what it allows two secrets to deviate.
+    """The confidence set F around conditional distributions, as what it allows two secrets to deviate.
 
     ``F = {P : Σ (P̂ - P)²/P <= B}`` over all cells (s, u). For given conditionals the best marginal of S is
     proportional to ``P̂_s √D_s``, with ``D_s = Σ_u P̂²_{u|s} / P_{u|s}``, so they are possible iff
@@ -40,7 +40,7 @@ class Neighbourhood:
 
     Parameters
     ----------
-    law : ndarray, shape (c, u)
+    distribution : ndarray, shape (c, u)
         P̂_{U|s}; zeros are cells that were never seen.
     prior : ndarray, shape (c,)
         P̂_s > 0.
@@ -48,7 +48,7 @@ class Neighbourhood:
         B >= 0.
     """
 
-    law: FloatArray
+    distribution: FloatArray
     prior: FloatArray
     radius: float
 
@@ -64,13 +64,13 @@ class Neighbourhood:
 
 @dataclass(frozen=True, eq=False)
 class WorstPair:
-    """Where a channel sets two secrets furthest apart under a law in the confidence set.
+    """Where a channel sets two secrets furthest apart under a distribution in the confidence set.
 
     Attributes
     ----------
     ratio : float
-        Upper bound on the largest P(y|s)/P(y|s') over F, all outputs and all pairs; infinite if some law in F excludes
-        s' under an output.
+        Upper bound on the largest P(y|s)/P(y|s') over F, all outputs and all pairs; infinite if some distribution in F
+        excludes s' under an output.
     output, high, low : int
         y, s and s'.
     share : float
@@ -93,7 +93,7 @@ class PairRatios:
     above : ndarray
         Never below it, and close; 1 on the diagonal.
     found : ndarray
-        What one law in F attains, up to 1e-7.
+        What one distribution in F attains, up to 1e-7.
     """
 
     above: FloatArray
@@ -125,11 +125,11 @@ def pair_ratios(rows: FloatArray, neighbourhood: Neighbourhood) -> PairRatios:
     number = len(splits.share)
     secrets = np.tile(np.repeat(np.arange(c), number), b)
     flat = np.repeat(rows.reshape(b * c, u), number, axis=0)
-    law = neighbourhood.law[secrets]
+    distribution = neighbourhood.distribution[secrets]
     # One search for both: what s gains with a share, and what s' loses with one. s' has what s leaves.
     gained = neighbourhood.divergence(secrets, np.tile(splits.share, b * c))
     lost = neighbourhood.divergence(secrets, np.tile(splits.rest, b * c))
-    upper, lower = _tilts(flat, law, gained, -flat, law, lost)
+    upper, lower = _tilts(flat, distribution, gained, -flat, distribution, lost)
     y, s, t = (places.ravel() for places in np.meshgrid(np.arange(b), np.arange(c), np.arange(c), indexing="ij"))
     above, found, before = np.ones(b * c * c), np.zeros(b * c * c), np.full(b * c * c, np.inf)
     edges = _Splits.of(_GRID)
@@ -150,7 +150,7 @@ def pair_ratios(rows: FloatArray, neighbourhood: Neighbourhood) -> PairRatios:
 
 
 def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool:
-    """Whether no ratio exceeds a limit under any law in F; when in doubt, no."""
+    """Whether no ratio exceeds a limit under any distribution in F; when in doubt, no."""
     if _exceeds(rows, neighbourhood, limit * (1 + _DOUBT)):
         return False
     pairs = pair_ratios(rows, neighbourhood)
@@ -168,12 +168,12 @@ def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool
 
 def _exceeds(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool:
     """Whether the estimate itself, which is in F, exceeds a limit: O(b c u), and what fails mostly fails here."""
-    told = np.einsum("bcu,cu->bc", rows, neighbourhood.law)
+    told = np.einsum("bcu,cu->bc", rows, neighbourhood.distribution)
     return bool((told.max(axis=1) > limit * told.min(axis=1)).any())
 
 
 def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
-    """The largest ratio over all outputs, pairs of secrets and laws in F, as a tight upper bound with its place."""
+    """The largest ratio over outputs, pairs of secrets and F, as a tight upper bound with its place."""
     pairs = pair_ratios(rows, neighbourhood)
     order = np.argwhere(pairs.above > 1.0)
     order = order[np.argsort(-pairs.above[tuple(order.T)], kind="stable")]
@@ -194,40 +194,40 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
 
 
 def attaining_distribution(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPair) -> FloatArray:
-    """A law P in F, shape (c, u), that attains the ratio of the worst pair to the precision of the search.
+    """A distribution P in F, shape (c, u), that attains the ratio of the worst pair to the precision of the search.
 
     It is in F whatever rounding did: see `_drawn_in`.
     """
-    conditionals = neighbourhood.law.copy()
+    conditionals = neighbourhood.distribution.copy()
     roots = np.ones(len(neighbourhood.prior))
     for secret, share, sign in ((worst.high, worst.share, 1.0), (worst.low, 1 - worst.share, -1.0)):
         divergence = float((1 + share * neighbourhood.deviation / neighbourhood.prior[secret]) ** 2)
         conditionals[secret] = extreme_distribution(
-            sign * rows[worst.output, secret], neighbourhood.law[secret], divergence
+            sign * rows[worst.output, secret], neighbourhood.distribution[secret], divergence
         )
         roots[secret] = np.sqrt(divergence)
     marginal = neighbourhood.prior * roots
-    law = conditionals * (marginal / marginal.sum())[:, None]
-    return _drawn_in(law, neighbourhood.law * neighbourhood.prior[:, None], neighbourhood.radius)
+    distribution = conditionals * (marginal / marginal.sum())[:, None]
+    return _drawn_in(distribution, neighbourhood.distribution * neighbourhood.prior[:, None], neighbourhood.radius)
 
 
-def _drawn_in(law: FloatArray, estimate: FloatArray, radius: float) -> FloatArray:
-    """A law, or where it is outside of F by a hair, the nearest towards the estimate for which rounding is no doubt.
+def _drawn_in(distribution: FloatArray, estimate: FloatArray, radius: float) -> FloatArray:
+    """A distribution, or if it is outside F by a hair, the nearest towards the estimate without rounding doubt.
 
     χ² is convex, so that it falls all the way to the estimate, where it is 0. Entries are known to a relative 2^-50,
     and by Cauchy and Schwarz ``Σ |P̂ - P| P̂/P <= √(χ² (1 + χ²))``: what is then wrong in χ² is below 2^-48 of that.
     """
     room = radius * (1 - 2.0**-40) - 2.0**-46 * float(np.sqrt(radius * (1 + radius)))
-    there = law > 0
+    there = distribution > 0
 
     def at(share: float) -> FloatArray:
-        return np.asarray(estimate + share * (law - estimate))
+        return np.asarray(estimate + share * (distribution - estimate))
 
     def inside(found: FloatArray) -> bool:
         return float(((found - estimate)[there] ** 2 / found[there]).sum()) <= room
 
-    if inside(law):
-        return law
+    if inside(distribution):
+        return distribution
     low, high = 0.0, 1.0
     for _ in range(_INWARDS):
         middle = (low + high) / 2
@@ -237,22 +237,22 @@ def _drawn_in(law: FloatArray, estimate: FloatArray, radius: float) -> FloatArra
 
 def _tilts(
     top: FloatArray,
-    top_law: FloatArray,
+    top_distribution: FloatArray,
     top_divergence: FloatArray,
     bottom: FloatArray,
-    bottom_law: FloatArray,
+    bottom_distribution: FloatArray,
     bottom_divergence: FloatArray,
 ) -> tuple[Tilt, Tilt]:
     """`tilt` of two sets of rows, in one search for both."""
     both = tilt(
         np.concatenate([top, bottom]),
-        np.concatenate([top_law, bottom_law]),
+        np.concatenate([top_distribution, bottom_distribution]),
         np.concatenate([top_divergence, bottom_divergence]),
     )
     number = len(top)
     lowest = _taken(both, np.arange(number, 2 * number))
     # The bottom is what is divided by.
-    return _taken(both, np.arange(number)), tightest(lowest, bottom, bottom_law, bottom_divergence)
+    return _taken(both, np.arange(number)), tightest(lowest, bottom, bottom_distribution, bottom_divergence)
 
 
 def _taken(tilts: Tilt, places: Places) -> Tilt:
@@ -365,7 +365,7 @@ def refined(
     """
     y, s, t = places.T
     number = len(places)
-    law = neighbourhood.law
+    distribution = neighbourhood.distribution
     bounds, shares = np.ones(number), np.full(number, 0.5)
     best = pairs.found[y, s, t].copy()
     attained = np.zeros(number)
@@ -379,10 +379,10 @@ def refined(
         high, low = s[whose], t[whose]
         upper, lower = _tilts(
             rows[y[whose], high],
-            law[high],
+            distribution[high],
             neighbourhood.divergence(high, split.share),
             -rows[y[whose], low],
-            law[low],
+            distribution[low],
             neighbourhood.divergence(low, split.rest),
         )
         ratio, before, after = _Pairs(upper, lower, neighbourhood, high, low).bounds(

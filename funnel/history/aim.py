@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray
@@ -162,10 +162,10 @@ class Informing(Labelled):
 
     def reached(self, channel: FloatArray) -> float:
         """I(X;W) in nats."""
-        law = channel * self.p
-        independent = law.sum(axis=1, keepdims=True) * self.p
-        seen = law > 0
-        return float((law[seen] * np.log(law[seen] / independent[seen])).sum())
+        distribution = channel * self.p
+        independent = distribution.sum(axis=1, keepdims=True) * self.p
+        seen = distribution > 0
+        return float((distribution[seen] * np.log(distribution[seen] / independent[seen])).sum())
 
     def part(self, before: FloatArray, tried: FloatArray) -> float:
         """All the way: what is convex is at least its tangent."""
@@ -194,9 +194,9 @@ class Unchanged:
     parts: IntArray | None
 
     @classmethod
-    def of(cls, past: Past, standing: Standing, observed: Observed, worth: FloatArray) -> Unchanged:
+    def of(cls, past: Past, status: HistoryStatus, observed: Observed, worth: FloatArray) -> Unchanged:
         """For the people of a version, whose histories stand so."""
-        parts = past.last_answers(standing.nodes, _PARTS)
+        parts = past.last_answers(status.nodes, _PARTS)
         n = np.bincount(observed.inputs, weights=observed.chosen_for, minlength=len(observed.joint.inputs))
         return cls(worth, observed.joint.p_input, n / n.sum(), parts)
 

@@ -65,7 +65,7 @@ def counted_moves(changes: Changes, earlier: Joint, joint: Joint) -> tuple[IntAr
     ----------
     changes : Changes
     earlier, joint : Joint
-        Laws of both versions; their alphabets are what counts.
+        Distributions of both versions; their alphabets are what counts.
     """
     (was_secret, was), (secret, now) = (
         np.divmod(cells, len(one.inputs)) for cells, one in ((changes.before, earlier), (changes.after, joint))

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.history.allowed import Kept, bound_given
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.joint import FloatArray, IntArray
 
-# Where a constant row is closer to a condition than this, relatively, the condition is met by standing still: no
+# Where a constant row is closer to a condition than this, relatively, the condition is met by status still: no
 # solver could tell the room that is left from rounding.
 _THIN = 1e-9
 # How exactly, relatively, a row has to stand still where it must.
@@ -29,8 +29,8 @@ class Conditions:
 
     "No worse than the history alone": a row M_j of the cone of the guarantee asks of an output with posterior π that
     ``M_j π <= max(0, M_j P(S|h))``. For the row T of the channel that makes the output this is
-    ``(M_j P_h - max(0, M_j P_h 1) p_h) T <= 0`` with p_h the law of the input: a cone, in which constant rows lie.
-    Where the history alone is outside, posteriors average to the right side, so all outputs meet it with equality.
+    ``(M_j P_h - max(0, M_j P_h 1) p_h) T <= 0`` with p_h the distribution of the input: a cone, in which constant rows
+    lie. Where the history alone is outside, posteriors average to the right side, so all outputs meet it with equality.
 
     Attributes
     ----------
@@ -55,17 +55,17 @@ class Conditions:
     given: FloatArray
 
     @classmethod
-    def of(cls, laws: FloatArray, cone: FloatArray, sizes: Sequence[int] | None = None) -> Conditions:
-        """The conditions of histories with laws (m, c, a), each summing to 1, under a cone (k, c); O(m k c a).
+    def of(cls, distributions: FloatArray, cone: FloatArray, sizes: Sequence[int] | None = None) -> Conditions:
+        """The conditions of histories with distributions (m, c, a), each summing to 1, under a cone (k, c); O(m k c a).
 
         Of several beliefs, by observer and by whose secret it is, the c secrets are those of each in turn, ``sizes`` of
         them: every row of the cone is about one belief. A belief that a history has none of is 0, and has no row.
         """
         starts = np.cumsum([0, *(() if sizes is None else sizes[:-1])])
-        of_each = np.add.reduceat(laws, starts, axis=1)
+        of_each = np.add.reduceat(distributions, starts, axis=1)
         whose = np.add.reduceat(np.abs(cone), starts, axis=1).argmax(axis=1)
-        rows = np.matmul(cone, laws)
-        size = np.matmul(np.abs(cone), laws)
+        rows = np.matmul(cone, distributions)
+        size = np.matmul(np.abs(cone), distributions)
         alone = rows.sum(axis=2)
         held = alone > -_THIN * size.sum(axis=2)
         level = np.where(held, alone, 0.0)
@@ -92,8 +92,8 @@ class Conditions:
     def silent(self) -> npt.NDArray[np.bool_]:
         """Which histories have nothing left to say: all rows that meet the conditions are constant; shape (m,).
 
-        The law of the input is a vertex of the region (METHOD section 9): where all outputs have to stand still, as
-        many conditions that are independent on the inputs that are possible as leave one dimension.
+        The distribution of the input is a vertex of the region (METHOD section 9): where all outputs have to stand
+        still, as many conditions that are independent on the inputs that are possible as leave one dimension.
         """
         possible = self.given > 0
         number = possible.sum(axis=1)
@@ -156,7 +156,7 @@ class Beliefs:
 
     Attributes
     ----------
-    laws : ndarray, shape (h, c, a)
+    distributions : ndarray, shape (h, c, a)
         P(s, x | h) of one belief after the other; 0 of a version that the people of a history were not in.
     cone_of : ndarray of int64, shape (h,)
         Which cone each history has.
@@ -166,22 +166,22 @@ class Beliefs:
         How many of the c secrets each belief has.
     """
 
-    laws: FloatArray
+    distributions: FloatArray
     cone_of: IntArray
     cones: tuple[FloatArray, ...]
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, standing: Standing, inner: Kept) -> Beliefs:
+    def of(cls, status: HistoryStatus, inner: Kept) -> Beliefs:
         """Those of all observers and secrets that are bounded, under a guarantee."""
-        every = standing.everybody
-        sizes = tuple(one.laws.values.shape[1] for one in every)
+        every = status.everybody
+        sizes = tuple(one.distributions.values.shape[1] for one in every)
         starts = np.cumsum([0, *sizes])
-        laws = np.zeros((len(standing.nodes), int(starts[-1]), standing.laws.values.shape[2]))
-        kinds = np.full((len(standing.nodes), len(every)), -1, dtype=np.int64)
+        distributions = np.zeros((len(status.nodes), int(starts[-1]), status.distributions.values.shape[2]))
+        kinds = np.full((len(status.nodes), len(every)), -1, dtype=np.int64)
         for place, one in enumerate(every):
-            here, own = one.among(standing.nodes)
-            laws[here, starts[place] : starts[place + 1]] = one.laws.values[own]
+            here, own = one.among(status.nodes)
+            distributions[here, starts[place] : starts[place + 1]] = one.distributions.values[own]
             kinds[here, place] = one.prior_of[own]
         known = [
             {
@@ -200,7 +200,7 @@ class Beliefs:
                 cone[row : row + len(part), starts[place] : starts[place + 1]] = part
                 row += len(part)
             cones.append(cone)
-        return cls(laws, np.asarray(cone_of.reshape(-1), dtype=np.int64), tuple(cones), sizes)
+        return cls(distributions, np.asarray(cone_of.reshape(-1), dtype=np.int64), tuple(cones), sizes)
 
 
 def cone_over(inner: Kept, prior: np.ndarray) -> FloatArray:

@@ -22,7 +22,7 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.fitting import Fitted
-from funnel.history.history_status import Standing, stand
+from funnel.history.history_status import HistoryStatus, stand
 from funnel.history.library import balanced, effective_weights, spoken_weights
 from funnel.history.prove import described, keeps
 from funnel.history.step import Step
@@ -159,15 +159,14 @@ def _changed_by(steps: Sequence[Step], told: IntArray, p: FloatArray, whole: Who
         else:
             kept = _keeps_whole(first, libraries[0], whole)
         if kept and all(
-            keeps(standing, library, _drawn_from(one, standing))
-            for one, standing, library in zip(steps, standings, libraries, strict=True)
+            keeps(status, library, _drawn_from(one, status))
+            for one, status, library in zip(steps, standings, libraries, strict=True)
         ):
             break
     else:
         raise SolverError("a version is not proven to keep its bound once it is right on average; please report it")
     return [
-        _with(one, standing, library, channel)
-        for one, standing, library in zip(steps, standings, libraries, strict=True)
+        _with(one, status, library, channel) for one, status, library in zip(steps, standings, libraries, strict=True)
     ]
 
 
@@ -202,17 +201,17 @@ def _channels(step: Step) -> IntArray:
     return np.asarray(step.drawn_from[np.searchsorted(step.followed, step.observed.nodes)])
 
 
-def _drawn_from(step: Step, standing: Standing) -> IntArray:
-    return np.asarray(step.drawn_from[np.searchsorted(step.followed, standing.nodes)])
+def _drawn_from(step: Step, status: HistoryStatus) -> IntArray:
+    return np.asarray(step.drawn_from[np.searchsorted(step.followed, status.nodes)])
 
 
-def _with(step: Step, standing: Standing, library: WeightArray, channel: Protocol) -> Step:
+def _with(step: Step, status: HistoryStatus, library: WeightArray, channel: Protocol) -> Step:
     """A step with other channels, and how far these go."""
-    proven = described(standing, library, _drawn_from(step, standing))
+    proven = described(status, library, _drawn_from(step, status))
     return replace(
         step,
         library=library,
         channel=channel,
         utility=mutual_information(step.joint, channel),
-        **proven.figures(standing, step.observed),
+        **proven.figures(status, step.observed),
     )

@@ -45,7 +45,7 @@ def declared_length(channel: Protocol, p: FloatArray, records: float, rows: int,
     channel : Protocol
         The effective one.
     p : ndarray, shape (a,)
-        Of the published law.
+        Of the published distribution.
     records : float
         Expected in the version.
     rows : int

@@ -1,18 +1,18 @@
-"""Law: what an observer of everything published expects of a person now, P(s, x | h), from how people change.
+"""Distributions: what an observer of everything published expects of a person now, P(s, x | h), from how people change.
 
 For the history h of a person whose last version was v, ``α_h(s, x) = P(s, x at v | h)``. Before version t
 
     P(s, x | h) = Σ_{s', x'} α_h(s', x') K_{v→t}(s, x | s', x')
 
-and after publishing y ``α_{hy} ∝ P(s, x | h) R_t(y | x, h)`` (METHOD section 9). K, the first-order law of changes, is
-estimated from all people in both v and t. New people have the law of t.
+and after publishing y ``α_{hy} ∝ P(s, x | h) R_t(y | x, h)`` (METHOD section 9). K, the first-order distribution of
+changes, is estimated from all people in both v and t. New people have the distribution of t.
 
 What is known of the secret of an earlier version u goes the same way (METHOD section 13): told apart by it once u
 begins, ``β_u(s, z) = α(z) 1[S(z) = s]``, cells go on by K and are weighed by R as those of α are; the present secret is
 u = t.
 
 Nothing is ever subtracted, so every value is known up to a factor common to a history within a relative error that
-grows by about (cells + 8) · 2^-52 a version: see `Laws.error`.
+grows by about (cells + 8) · 2^-52 a version: see `HistoryDistributions.error`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from funnel.protocol import WORD_BITS
 UNIT = 2.0**-52
 # Operations of a version besides the sum over cells.
 _OPERATIONS = 8
-# A law with a positive entry below this, of a sum of one, is not to be trusted: their products could underflow.
+# A distribution with a positive entry below this, of a sum of one, is not to be trusted: their products could
+# underflow.
 _SMALLEST = 2.0**-500
 # A table of changes is multiplied as a sparse one where so few of its entries are not zero.
 _SPARSE, _LARGE = 0.05, 1 << 16
@@ -43,7 +44,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class HistoryDistributions:
     """P(s, x | h) of several histories.
 
     Attributes
@@ -63,14 +64,14 @@ class Laws:
     sound: BoolArray
     likely: FloatArray
 
-    def within(self, inside: BoolArray) -> Laws:
+    def within(self, inside: BoolArray) -> HistoryDistributions:
         """Those of an observer who knows that the input is one of these, (a,); 0 where no input with the history is."""
         values, sums = _normed(self.values * inside)
         return replace(self, values=values, error=self.error + _OPERATIONS * UNIT, likely=self.likely * sums)
 
-    def at(self, places: IntArray) -> Laws:
+    def at(self, places: IntArray) -> HistoryDistributions:
         """Those at some places."""
-        return Laws(self.values[places], self.error, self.sound[places], self.likely[places])
+        return HistoryDistributions(self.values[places], self.error, self.sound[places], self.likely[places])
 
 
 def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
@@ -98,8 +99,8 @@ def cells_of(joint: Joint, changes: Changes | None) -> IntArray:
 def unseen_distribution(joint: Joint, changes: Changes | None) -> IntArray:
     """Counts (c, a), to be divided by their sum: what follows a cell that nobody in both versions had.
 
-    The law of t, of all its people, for the secrets that people in both have: no secret that only new people have may
-    get its probability from nowhere.
+    The distribution of t, of all its people, for the secrets that people in both have: no secret that only new people
+    have may get its probability from nowhere.
     """
     return np.asarray(np.where(secrets_of(joint, changes)[:, None] > 0, joint.counts, 0))
 
@@ -140,12 +141,12 @@ class Kernel:
             self._table = np.zeros((cells, size))
             self._table[before, after] = values
 
-    def after(self, laws: FloatArray) -> FloatArray:
-        """Laws (…, cells of v) a version later, (…, cells of t)."""
-        flat = laws.reshape(-1, laws.shape[-1])
+    def after(self, distributions: FloatArray) -> FloatArray:
+        """Distributions (…, cells of v) a version later, (…, cells of t)."""
+        flat = distributions.reshape(-1, distributions.shape[-1])
         unseen = flat[:, self._unseen].sum(axis=1)
         following = np.asarray(flat @ self._table) + unseen[:, None] * self._otherwise
-        return np.asarray(following.reshape(*laws.shape[:-1], len(self._otherwise)))
+        return np.asarray(following.reshape(*distributions.shape[:-1], len(self._otherwise)))
 
     def expected(self, values: FloatArray) -> FloatArray:
         """The mean of values (cells of t, k) given each cell of v, (cells of v, k)."""
@@ -161,7 +162,7 @@ def distributions_before(
     changes: Mapping[int, Changes],
     secret_of: int | None = None,
     inside: BoolArray | None = None,
-) -> Laws:
+) -> HistoryDistributions:
     """P(s, x | h) for the nodes of a past, before the version that comes next.
 
     Parameters
@@ -181,7 +182,7 @@ def distributions_before(
 
     Returns
     -------
-    Laws
+    HistoryDistributions
         Values (k, c, a), for the c secrets of the version asked for and the a inputs of the one that comes next.
 
     Raises
@@ -195,26 +196,28 @@ def distributions_before(
     asked for.
     """
     known = _after_publishing(past, nodes, secret_of, inside)
-    laws = _before(known, past, nodes, joint, changes)
-    values = laws.values.reshape(*laws.values.shape[:2], *joint.counts.shape)
+    distributions = _before(known, past, nodes, joint, changes)
+    values = distributions.values.reshape(*distributions.values.shape[:2], *joint.counts.shape)
     if secret_of is None:
-        return replace(laws, values=values[:, 0])
-    # Some numbers more are added up than `Laws.error` counts: those of all secrets now.
-    return replace(laws, values=values.sum(axis=2), error=laws.error + len(joint.secret) * UNIT)
+        return replace(distributions, values=values[:, 0])
+    # Some numbers more are added up than `HistoryDistributions.error` counts: those of all secrets now.
+    return replace(distributions, values=values.sum(axis=2), error=distributions.error + len(joint.secret) * UNIT)
 
 
-def with_secret_to_come(laws: Laws, joint: Joint, within: Changes, rows: int) -> Laws:
+def with_secret_to_come(
+    distributions: HistoryDistributions, joint: Joint, within: Changes, rows: int
+) -> HistoryDistributions:
     """P(s, x | h) where s is the secret of a row of the unit that comes so many rows later, (k, c, a).
 
-    Of laws (k, c, a) by the secret of the row itself, and changes from any row of a unit to the next one.
+    Of distributions (k, c, a) by the secret of the row itself, and changes from any row of a unit to the next one.
     """
     kernel = Kernel(joint.counts.size, joint, within)
     secrets = np.repeat(np.eye(len(joint.secret)), len(joint.inputs), axis=0)
     for _ in range(rows):
         secrets = kernel.expected(secrets)
-    values = np.einsum("ksx,sxt->ktx", laws.values, secrets.reshape(*joint.counts.shape, -1))
-    error = laws.error + rows * kernel.error + (len(joint.secret) + _OPERATIONS) * UNIT
-    return replace(laws, values=values, error=error)
+    values = np.einsum("ksx,sxt->ktx", distributions.values, secrets.reshape(*joint.counts.shape, -1))
+    error = distributions.error + rows * kernel.error + (len(joint.secret) + _OPERATIONS) * UNIT
+    return replace(distributions, values=values, error=error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,11 +253,11 @@ def _after_publishing(
         if not len(these):
             continue
         before, places = np.unique(parents[number], return_inverse=True)
-        laws = _before(known, past, before, chapter.joint, chapter.changes)
+        distributions = _before(known, past, before, chapter.joint, chapter.changes)
         channels = chapter.channels_of(before)[places]
         rows = chapter.library[channels, chapter.outputs[these - chapter.first]].astype(np.float64)
         c, a = chapter.joint.counts.shape
-        by_cell = laws.values[places].reshape(len(these), laws.values.shape[1], c, a)
+        by_cell = distributions.values[places].reshape(len(these), distributions.values.shape[1], c, a)
         if number == secret_of:
             by_cell = by_cell * np.eye(c)[None, :, :, None] * (True if inside is None else inside)
         values = (by_cell * rows[:, None, None, :]).reshape(len(these), by_cell.shape[1], c * a)
@@ -265,17 +268,17 @@ def _after_publishing(
         known[number] = _After(
             these,
             values,
-            laws.error + _OPERATIONS * UNIT,
-            laws.sound[places] & (smallest >= _SMALLEST),
-            laws.likely[places] * sums * 2.0**-WORD_BITS,
+            distributions.error + _OPERATIONS * UNIT,
+            distributions.sound[places] & (smallest >= _SMALLEST),
+            distributions.likely[places] * sums * 2.0**-WORD_BITS,
         )
     return known
 
 
-def _normed(laws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Laws (k, …, …) divided by their sums, and these, (k,); those that are 0 stay so."""
-    sums = laws.sum(axis=(1, 2))
-    return laws / np.where(sums > 0, sums, 1.0)[:, None, None], sums
+def _normed(distributions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Distributions (k, …, …) divided by their sums, and these, (k,); those that are 0 stay so."""
+    sums = distributions.sum(axis=(1, 2))
+    return distributions / np.where(sums > 0, sums, 1.0)[:, None, None], sums
 
 
 def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> None:
@@ -286,7 +289,7 @@ def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> 
 
 def _before(
     known: Mapping[int, _After], past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]
-) -> Laws:
+) -> HistoryDistributions:
     """The same from what is known of these histories after their last versions; values (k, secrets, cells)."""
     versions = past.versions_of(nodes)
     # Either all of them began before the version whose secret is asked for, or none did.
@@ -307,4 +310,4 @@ def _before(
         values[here] = kernel.after(after.values[places])
         sound[here], likely[here] = after.sound[places], after.likely[places]
         error = max(error, after.error + kernel.error)
-    return Laws(values, error, sound, likely)
+    return HistoryDistributions(values, error, sound, likely)

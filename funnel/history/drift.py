@@ -142,10 +142,10 @@ def drift_between(before: Joint, after: Joint, changes: Changes | None = None) -
     Notes
     -----
     *Other people:* given how many records both versions have of each value, their division between the two is
-    multivariate hypergeometric if both were drawn from one law. One exact test of each value, corrected by Bonferroni,
-    and one of all together: values in the order of their totals, each count hypergeometric given those before it, the
-    logarithms of the p-values added up (Fisher). Twice the smaller of the two is the p-value. All tails are exact, for
-    any number of records (`funnel.tails`), as in the tests of the drawing (decision 0008).
+    multivariate hypergeometric if both were drawn from one distribution. One exact test of each value, corrected by
+    Bonferroni, and one of all together: values in the order of their totals, each count hypergeometric given those
+    before it, the logarithms of the p-values added up (Fisher). Twice the smaller of the two is the p-value. All tails
+    are exact, for any number of records (`funnel.tails`), as in the tests of the drawing (decision 0008).
 
     *The same people* are no two samples, since most stay what they are. Who changed is compared: if frequencies stood
     still, somebody who changed is as likely to have come to a value as to have left it, so that the number who came

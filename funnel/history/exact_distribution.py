@@ -1,4 +1,4 @@
-"""Exact law: P(s, x | h) of one history in whole numbers, for what floats leave open and for whoever asks."""
+"""Exact distribution: P(s, x | h) of one history in whole numbers, for what floats leave open and for whoever asks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WholeNumbers = npt.NDArray[np.object_]
 
 @dataclass(eq=False)
 class ExactDistributions:
-    """Laws of histories in whole numbers, up to a factor; what histories have in common is computed once.
+    """Distributions of histories in whole numbers, up to a factor; what histories have in common is computed once.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class ExactDistributions:
         -----
         O(cells + changes) operations a version, on numbers that grow by a few hundred digits a version.
         """
-        law = self._before(node, joint, changes, secret_of, inside)
-        return law if secret_of is None else np.asarray(law.sum(axis=1))
+        distribution = self._before(node, joint, changes, secret_of, inside)
+        return distribution if secret_of is None else np.asarray(distribution.sum(axis=1))
 
     def _before(
         self,
@@ -82,24 +82,26 @@ class ExactDistributions:
             place = node - chapter.first
             parent, output = int(chapter.parents[place]), int(chapter.outputs[place])
             channel = int(chapter.channels_of(np.array([parent]))[0])
-            law = self._before(parent, chapter.joint, chapter.changes, None if asked == number else asked, inside)
+            distribution = self._before(
+                parent, chapter.joint, chapter.changes, None if asked == number else asked, inside
+            )
             if asked == number:
-                law = by_own_secret(law if inside is None else law * inside)
-            self._after[key] = published(law, chapter.library[channel, output].tolist())
+                distribution = by_own_secret(distribution if inside is None else distribution * inside)
+            self._after[key] = published(distribution, chapter.library[channel, output].tolist())
         return self._after[key]
 
 
-def by_own_secret(law: WholeNumbers) -> WholeNumbers:
-    """A law (c, a) told apart by its secret, (c, c, a): of every secret what is of it, and else 0."""
-    apart = np.zeros((len(law), *law.shape), dtype=object)
-    for secret, values in enumerate(law):
+def by_own_secret(distribution: WholeNumbers) -> WholeNumbers:
+    """A distribution (c, a) told apart by its secret, (c, c, a): of every secret what is of it, and else 0."""
+    apart = np.zeros((len(distribution), *distribution.shape), dtype=object)
+    for secret, values in enumerate(distribution):
         apart[secret, secret] = values
     return apart
 
 
-def moved_on(law: WholeNumbers, joint: Joint, changes: Changes | None) -> WholeNumbers:
-    """A law over the cells of an earlier version, (…, c', a'), as one over those of a version, (…, c, a)."""
-    parts = law.reshape(-1, law.shape[-2] * law.shape[-1]).tolist()
+def moved_on(distribution: WholeNumbers, joint: Joint, changes: Changes | None) -> WholeNumbers:
+    """A distribution over the cells of an earlier version, (…, c', a'), as one over those of a version, (…, c, a)."""
+    parts = distribution.reshape(-1, distribution.shape[-2] * distribution.shape[-1]).tolist()
     weights = [sum(column) for column in zip(*parts, strict=True)]
     leaving = [0] * len(weights)
     rows = [] if changes is None else list(zip(*(column.tolist() for column in _columns(changes)), strict=True))
@@ -118,31 +120,31 @@ def moved_on(law: WholeNumbers, joint: Joint, changes: Changes | None) -> WholeN
             if part[before]:
                 found[after] += part[before] * (common // leaving[before]) * records
         following += found
-    return _reduced(following, (*law.shape[:-2], *joint.counts.shape))
+    return _reduced(following, (*distribution.shape[:-2], *joint.counts.shape))
 
 
-def with_exact_secret_to_come(law: WholeNumbers, joint: Joint, within: Changes, rows: int) -> WholeNumbers:
-    """`funnel.history.distributions.with_secret_to_come` of a law in whole numbers, (c, a), up to a factor."""
-    apart = np.zeros((law.shape[1], *law.shape), dtype=object)
-    every = np.arange(law.shape[1])
-    apart[every, :, every] = law.T
+def with_exact_secret_to_come(distribution: WholeNumbers, joint: Joint, within: Changes, rows: int) -> WholeNumbers:
+    """`funnel.history.distributions.with_secret_to_come` of a distribution in whole numbers, (c, a), up to a factor."""
+    apart = np.zeros((distribution.shape[1], *distribution.shape), dtype=object)
+    every = np.arange(distribution.shape[1])
+    apart[every, :, every] = distribution.T
     for _ in range(rows):
         apart = moved_on(apart, joint, within)
     return np.asarray(apart.sum(axis=2).T)
 
 
-def published(law: WholeNumbers, row: Sequence[int]) -> WholeNumbers:
-    """A law (…, c, a) once an output with these weights (a,) is known.
+def published(distribution: WholeNumbers, row: Sequence[int]) -> WholeNumbers:
+    """A distribution (…, c, a) once an output with these weights (a,) is known.
 
     Raises
     ------
     DataError
         If the output never occurs.
     """
-    after = (law * np.array(row, dtype=object)).reshape(-1).tolist()
+    after = (distribution * np.array(row, dtype=object)).reshape(-1).tolist()
     if not any(after):
         raise DataError("no such history is possible: one of its outputs never occurs after those before it")
-    return _reduced(after, law.shape)
+    return _reduced(after, distribution.shape)
 
 
 def _columns(changes: Changes) -> tuple[npt.NDArray[np.int64], ...]:

@@ -135,14 +135,14 @@ def expected_people(
     joint : Joint
         Published counts of the version.
     changes : mapping of int to Changes
-        The law of changes to it, by number of the chapter before.
+        The distribution of changes to it, by number of the chapter before.
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since then, where the bound is to hold for all of that.
     secrets : "all" or "current", optional
         Of which versions secrets are bounded; by default of all, but with limits of this one.
     """
-    laws = distributions_before(past, who.nodes, joint, changes).values
-    masses = laws * np.maximum(who.people, LEAST)[:, None, None]
+    distributions = distributions_before(past, who.nodes, joint, changes).values
+    masses = distributions * np.maximum(who.people, LEAST)[:, None, None]
     others = joint.p * who.others
     scale = _PARTS / float(masses.sum() + others.sum())
     # Whatever may be there counts, however rare it is.
@@ -175,14 +175,14 @@ def as_expected(past: Past, observed: Observed) -> Observed:
 
 
 def answered(
-    who: Attending, laws: FloatArray, library: WeightArray, drawn_from: IntArray
+    who: Attending, distributions: FloatArray, library: WeightArray, drawn_from: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray, float]:
     """Which histories are predicted after a version.
 
     Parameters
     ----------
     who : Attending
-    laws : ndarray, shape (k, a)
+    distributions : ndarray, shape (k, a)
         P(x | h) of those who are followed.
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (k,)
@@ -196,7 +196,7 @@ def answered(
     found = np.empty((len(who.nodes), library.shape[1]))
     for place, channel in zip(range(len(who.nodes)), drawn_from.tolist(), strict=True):
         rows = np.ldexp(library[channel].astype(np.float64), -WORD_BITS)
-        found[place] = who.people[place] * (rows @ laws[place])
+        found[place] = who.people[place] * (rows @ distributions[place])
     places, outputs = np.nonzero(found >= LEAST)
     people = found[places, outputs]
     return who.nodes[places], outputs, people, max(0.0, float(found.sum() - people.sum())) + who.others

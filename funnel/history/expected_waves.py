@@ -43,10 +43,10 @@ class ExpectedUnits:
     who : Attending
         In the first wave, by what was published of them before.
     observed : Observed
-        The same as people, with the published counts of first rows, and the law of changes from the last row of a unit
-        in an earlier version.
+        The same as people, with the published counts of first rows, and the distribution of changes from the last row
+        of a unit in an earlier version.
     within : Changes
-        The law of the change from a row of a unit to the next.
+        The distribution of the change from a row of a unit to the next.
     waves : sequence of int
         About how many units have a first row, a second one, …: falling, and one number at least, above zero.
     limits : MoveLimits, optional
@@ -69,11 +69,11 @@ class ExpectedUnits:
         return self.waves[row] / self.waves[row - 1] if row < len(self.waves) and self.waves[row - 1] else 0.0
 
     def begin(self, asked: UnitVersion, declared: Kept) -> RowPlan:
-        """The plan of a version, whose target is for the published law of first rows.
+        """The plan of a version, whose target is for the published distribution of first rows.
 
-        A unit with a history that is not predicted draws from a channel of the library that keeps the bound for the law
-        of that history, and from what tells nothing after the last wave that is expected. Every wave has an effective
-        channel that keeps the bound for whoever reads it alone, and so has their mean.
+        A unit with a history that is not predicted draws from a channel of the library that keeps the bound for the
+        distribution of that history, and from what tells nothing after the last wave that is expected. Every wave has
+        an effective channel that keeps the bound for an observer who reads it alone, and so has their mean.
         """
         return _ExpectedRows(asked, self, declared)
 
@@ -108,9 +108,9 @@ class _ExpectedRows:
         self._shares: list[float] = []
 
     def decide(self, past: Past, wave: Wave) -> tuple[Step, IntArray] | None:
-        units, law, row = self._units, self._units.first, wave.row
+        units, distribution, row = self._units, self._units.first, wave.row
         since = units.observed.changes if row == 1 else {len(past) - 1: units.within}
-        there = _those_there(law, since, wave)
+        there = _those_there(distribution, since, wave)
         if row <= self.depth and len(self._who.nodes):
             step = self._predicted(past, since, row)
             self._found.append(
@@ -131,19 +131,19 @@ class _ExpectedRows:
     def _predicted(self, past: Past, since: Mapping[int, Changes], row: int) -> Step:
         """The step for the units that are expected, and what becomes of them."""
         units, who, secrets = self._units, self._who, self._observed.secrets
-        law, waves = units.first, units.waves
+        distribution, waves = units.first, units.waves
         # In the first wave those whose history nobody knows are in the effective channel.
         share = 0.0
         if row > 1:
             limits = None if units.limits is None else {len(past) - 1: units.limits}
-            of_wave = expected_people(past, replace(who, others=0.0), law, since, limits, secrets)
+            of_wave = expected_people(past, replace(who, others=0.0), distribution, since, limits, secrets)
             self._observed = replace(of_wave, row=row, of_units=True)
             share = who.others / (float(who.people.sum()) + who.others)
         step = self._asked.step(past, self._observed, part_of(self._work, waves[row - 1], sum(waves[row:])))
         self._shares.append(share)
         self._decided.append(step)
-        laws = distributions_before(past, who.nodes, law, since).values.sum(axis=1)
-        self._told = _Wave(*answered(who, laws, step.library, step.drawn_from))
+        distributions = distributions_before(past, who.nodes, distribution, since).values.sum(axis=1)
+        self._told = _Wave(*answered(who, distributions, step.library, step.drawn_from))
         return step
 
     def answered(self, first: int) -> None:
@@ -154,9 +154,11 @@ class _ExpectedRows:
 
     def ended(self, before: IntArray, chapters: int) -> tuple[Step, Fitted, Expected]:
         asked, units = self._asked, self._units
-        law, changes = units.first, units.observed.changes
-        channel = asked.channel(law, _mean(self._declared, law, self._decided, self._shares, units.waves))
-        people = asked.drawn_people(law, changes, before, units.observed.secrets)
+        distribution, changes = units.first, units.observed.changes
+        channel = asked.channel(
+            distribution, _mean(self._declared, distribution, self._decided, self._shares, units.waves)
+        )
+        people = asked.drawn_people(distribution, changes, before, units.observed.secrets)
         together = Fitted(
             Step.of_waves([one.step for one in self._found], people, asked.terms.aim, channel),
             Step.of_waves(self._decided, units.observed, asked.terms.aim, channel),
@@ -168,22 +170,22 @@ class _ExpectedRows:
         return together.step, together, _expected_after_rows(units.who, [*self._ends, lost], chapters)
 
 
-def _those_there(law: Joint, since: Mapping[int, Changes], wave: Wave) -> Observed | None:
-    """The units that really are in a wave, for whoever knows published tables; None if there is nobody."""
-    a = len(law.inputs)
+def _those_there(distribution: Joint, since: Mapping[int, Changes], wave: Wave) -> Observed | None:
+    """The units that really are in a wave, for an observer who knows published tables; None if there is nobody."""
+    a = len(distribution.inputs)
     gone = wave.gone % a
     if not len(wave.had) + len(gone):
         return None
     # Who is forgotten counts as new.
     pairs, records = np.unique(np.concatenate([wave.had * a + wave.cells % a, gone]), return_counts=True)
     return Observed(
-        law,
+        distribution,
         since,
         pairs // a,
         pairs % a,
         records,
         np.bincount(gone, minlength=a),
-        totals=_adding_up(law, np.bincount(pairs % a, records, a).astype(np.int64)),
+        totals=_adding_up(distribution, np.bincount(pairs % a, records, a).astype(np.int64)),
         row=wave.row,
         of_units=True,
     )
@@ -219,7 +221,9 @@ def _no_further(step: Step) -> Step:
     return replace(step, level=nothing, worst=None, worst_secret_of=None, by_observer=reached)
 
 
-def _mean(declared: Kept, law: Joint, decided: list[Step], shares: list[float], waves: Sequence[int]) -> WeightArray:
+def _mean(
+    declared: Kept, distribution: Joint, decided: list[Step], shares: list[float], waves: Sequence[int]
+) -> WeightArray:
     """Σ_k T_k W_k / Σ_k T_k, W_k = (1 - λ_k) V_k + λ_k v_k: a mixture with shares that no input has a part in.
 
     In whole numbers, with λ in parts of 2^-30; what is missing to 2^63 goes to the largest of a column.
@@ -227,12 +231,12 @@ def _mean(declared: Kept, law: Joint, decided: list[Step], shares: list[float], 
     sums = np.zeros_like(decided[0].channel.weights, dtype=object)
     for step, share, units in zip(decided, shares, waves, strict=False):
         told = step.channel.weights.astype(object)
-        alike = marginal_weights(law, step.channel.weights).astype(object)
+        alike = marginal_weights(distribution, step.channel.weights).astype(object)
         unknown = round(share * _PARTS)
         sums = sums + units * ((_PARTS - unknown) * told + unknown * alike[:, None])
     total = _PARTS * sum(waves[: len(decided)])
     weights: WeightArray = np.asarray(balanced((sums // total).astype(np.uint64)[None])[0])
-    if not declared.holds_for(law, weights):
+    if not declared.holds_for(distribution, weights):
         raise SpecError(
             "the mean over the rows of a unit leaves the bound for this version alone, by rounding; set a slightly "
             "smaller budget_fraction in [history]"

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from funnel.history.distributions import BoolArray
-from funnel.history.history_status import Standing, stand
+from funnel.history.history_status import HistoryStatus, stand
 from funnel.history.observed import Observed
 from funnel.history.prove import described, fitting
 from funnel.history.score_aims import aim_for
@@ -17,7 +17,7 @@ from funnel.joint import IntArray
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.protocol import WORD_BITS, WeightArray
 
-# So many channels of the library are tried for a history that was not predicted, the best by its law first.
+# So many channels of the library are tried for a history that was not predicted, the best by its distribution first.
 _TRIES: Final = 24
 
 
@@ -29,7 +29,7 @@ class Fitted:
     ----------
     step : Step
         About the real people: all that they have is followed. Its channel is the one of expected people, and its
-        library has a constant channel as well that publishes by the law of that.
+        library has a constant channel as well that publishes by the distribution of that.
     predicted : Step
         About expected people alone: whatever is public is made of it.
     silent : int
@@ -48,14 +48,15 @@ def fitted(predicted: Step, observed: Observed, utility: Utility = INFORMATION) 
     """The channels of a version that was decided for expected people, for the real ones.
 
     Who has a predicted history gets its channel. All others get the best channel of the library for which the bound
-    provably holds under the law of their own history, else one that tells nothing. Laws, and with them the channels,
-    follow from public tables and from the history; what the people with it really are does not enter.
+    provably holds under the distribution of their own history, else one that tells nothing. Distributions, and with
+    them the channels, follow from public tables and from the history; what the people with it really are does not
+    enter.
 
     Parameters
     ----------
     predicted : Step
     observed : Observed
-        The real people, with the published frequencies and the law of changes that follows from these.
+        The real people, with the published frequencies and the distribution of changes that follows from these.
     utility : Utility
         That the version was decided for.
 
@@ -69,21 +70,21 @@ def fitted(predicted: Step, observed: Observed, utility: Utility = INFORMATION) 
     O(h (a m + tries c a b)) for h histories that were not predicted and m channels.
     """
     observed = replace(observed, limits=predicted.observed.limits, secrets=predicted.observed.secrets)
-    standing = stand(predicted.past, observed, predicted.guarantee, predicted.reserve)
+    status = stand(predicted.past, observed, predicted.guarantee, predicted.reserve)
     channel = predicted.channel
     constant = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
     library, silence = _with(predicted.library, constant)
-    at = np.minimum(np.searchsorted(predicted.followed, standing.nodes), len(predicted.followed) - 1)
-    known = predicted.followed[at] == standing.nodes
+    at = np.minimum(np.searchsorted(predicted.followed, status.nodes), len(predicted.followed) - 1)
+    known = predicted.followed[at] == status.nodes
     drawn_from = np.where(known, predicted.drawn_from[at], silence)
     others = np.flatnonzero(~known)
     if len(others):
-        candidates = _candidates(standing, predicted, others, utility)
-        found = fitting(standing, predicted.library, candidates, others)
+        candidates = _candidates(status, predicted, others, utility)
+        found = fitting(status, predicted.library, candidates, others)
         drawn_from[others] = np.where(found >= 0, found, silence)
-    proven = described(standing, library, drawn_from)
+    proven = described(status, library, drawn_from)
     # Predicted histories that nobody has are followed too: later versions expect people to have them.
-    followed = np.concatenate([predicted.followed, standing.nodes[~known]])
+    followed = np.concatenate([predicted.followed, status.nodes[~known]])
     order = np.argsort(followed, kind="stable")
     step = replace(
         predicted,
@@ -91,10 +92,10 @@ def fitted(predicted: Step, observed: Observed, utility: Utility = INFORMATION) 
         library=library,
         followed=followed[order],
         drawn_from=np.concatenate([predicted.drawn_from, drawn_from[~known]])[order],
-        **proven.figures(standing, observed),
+        **proven.figures(status, observed),
     )
-    silent = standing.people[~known & (drawn_from == silence)].sum()
-    return Fitted(step, predicted, int(silent), int(standing.people[~known].sum()))
+    silent = status.people[~known & (drawn_from == silence)].sum()
+    return Fitted(step, predicted, int(silent), int(status.people[~known].sum()))
 
 
 def _with(library: WeightArray, channel: WeightArray) -> tuple[WeightArray, int]:
@@ -103,10 +104,10 @@ def _with(library: WeightArray, channel: WeightArray) -> tuple[WeightArray, int]
     return (library, int(there[0])) if len(there) else (np.concatenate([library, channel[None]]), len(library))
 
 
-def _candidates(standing: Standing, predicted: Step, places: IntArray, utility: Utility) -> IntArray:
-    """The channels of the library to try for some histories, by what their laws expect to be told; (k, tries)."""
+def _candidates(status: HistoryStatus, predicted: Step, places: IntArray, utility: Utility) -> IntArray:
+    """Channels of the library to try for some histories, by what these expect to be told; (k, tries)."""
     rows = np.ldexp(predicted.library.astype(np.float64), -WORD_BITS)
-    inputs = standing.laws.values[places].sum(axis=1)
+    inputs = status.distributions.values[places].sum(axis=1)
     channel = predicted.channel.matrix
     gains = aim_for(utility, predicted.joint, channel).gains(channel)
     worth = inputs @ (rows * gains).sum(axis=1).T

@@ -131,7 +131,7 @@ def follow(
 
     Notes
     -----
-    One small linear programme for every kind of history and round; laws and proofs are matrix products.
+    One small linear programme for every kind of history and round; distributions and proofs are matrix products.
     """
     declared = require_posterior(guarantee)
     if not 0 < reserve <= 1:
@@ -147,28 +147,28 @@ def follow(
         if bound is None and reserve == 1 and utility is INFORMATION:
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint if whole is None else whole.joint, declared, target)
-    standing = stand(past, observed, declared, reserve)
-    only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
+    status = stand(past, observed, declared, reserve)
+    only_new = len(status.nodes) == 1 and status.nodes[0] == 0
     aim: Aim = aim_for(utility, joint, target.matrix)
     # Whom W is an average over.
     people = observed
     if target.is_invariant:
         # Balance asks what people with a history are, and must not ask these people.
         people = observed if only_new or observed.totals is not None else as_expected(past, observed)
-        aim = Unchanged.of(past, standing, people, counted(joint, "root") if worth is None else worth)
+        aim = Unchanged.of(past, status, people, counted(joint, "root") if worth is None else worth)
     is_too_few = whole is not None and target.is_invariant and observed.row > 1 and joint.n < FEWEST_ROWS
     corrects = right and not is_too_few and target.is_invariant and (people is not observed or whole is not None)
     # Else W is a mixture that need not be among what the bound is about.
     is_protocol_alone = only_new or read_alone
     # A target for the whole budget leaves no reserve, also of new people.
     reserved = declared if reserve == 1 else inner
-    if standing.possible is not None:
-        reserved = standing.possible.for_new_people(reserved)
-    deciding = RowChoice(standing, people, target, aim, read_alone, whole)
+    if status.possible is not None:
+        reserved = status.possible.for_new_people(reserved)
+    deciding = RowChoice(status, people, target, aim, read_alone, whole)
     if whole is not None and is_too_few:
         proven = deciding.silent(whole)
     elif only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
-        proven = proven_weights(standing, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
+        proven = proven_weights(status, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work, digest = Budget.of(_SECONDS if budget is None else budget), ""
         if kept is not None:
@@ -189,13 +189,13 @@ def follow(
         target=target,
         channel=channel,
         library=proven.library,
-        followed=standing.nodes,
+        followed=status.nodes,
         drawn_from=proven.drawn_from,
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
         entropy=joint.entropy,
-        **proven.figures(standing, observed),
+        **proven.figures(status, observed),
     )
     return right_on_average(step, whole) if corrects else step
 
@@ -208,9 +208,9 @@ def inner_bound(declared: Kept, reserve: float) -> Kept:
 def _hair(joint: Joint, declared: Kept) -> float:
     """What the optimum at the declared budget can exceed that at the inner one by, in nats.
 
-    Mixed with its own law of the output by a share λ, a protocol for the declared budget is one for the inner. The two
-    give the same output but with probability λ, so their informations are at most ``h(λ) + λ ln a`` apart (Alhejji and
-    Smith 2020). ``λ <= m ε e^ε / (e^ε - 1) <= m (1 + ε)`` for a budget smaller by a share m.
+    Mixed with its own distribution of the output by a share λ, a protocol for the declared budget is one for the inner.
+    The two give the same output but with probability λ, so their informations are at most ``h(λ) + λ ln a`` apart
+    (Alhejji and Smith 2020). ``λ <= m ε e^ε / (e^ε - 1) <= m (1 + ε)`` for a budget smaller by a share m.
     """
     share = 0.0 if declared.is_perfect else min(0.5, INSIDE * (1 + declared.budget))
     uncertain = -share * math.log(share) - (1 - share) * math.log1p(-share) if share else 0.0
@@ -221,13 +221,13 @@ def _check_target(joint: Joint, guarantee: Kept, target: Protocol) -> None:
     if target.inputs != joint.inputs:
         raise SpecError(
             f"the target reads {list(target.inputs.columns)} with {len(target.inputs)} symbols, which are not the "
-            f"{len(joint.inputs)} of this version; fit it to the joint law of this version"
+            f"{len(joint.inputs)} of this version; fit it to the joint distribution of this version"
         )
     if not guarantee.holds_for(joint, target.weights):
         raise SpecError(f"the target does not meet {guarantee} for this version alone; fit it under that bound")
 
 
 def _is_expected(joint: Joint, target: Protocol) -> bool:
-    """Whether whoever knows the counts expects every output that anybody can get."""
+    """Whether an observer who knows the counts expects every output that anybody can get."""
     seen = joint.counts.any(axis=0)
     return bool((target.weights[:, seen].any(axis=1) | ~target.weights.any(axis=1)).all())

@@ -29,9 +29,9 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class GroupProgrammes:
-    """What programmes are about: laws (m, c, a), masses (m, a), shares of people (m,), cones, and gains (b, a)."""
+    """What programmes are about: distributions (m, c, a), masses (m, a), shares (m,), cones, and gains (b, a)."""
 
-    laws: FloatArray
+    distributions: FloatArray
     masses: FloatArray
     weights: FloatArray
     prior_of: IntArray
@@ -64,7 +64,7 @@ class GroupProgrammes:
 
     def _alone(self, tangent: Tangent, cone: FloatArray, groups: list[Group]) -> list[SharedChannel]:
         members = np.concatenate([group.members for group in groups])
-        conditions = Conditions.of(self.laws[members], cone, self.sizes)
+        conditions = Conditions.of(self.distributions[members], cone, self.sizes)
         masses, weights = self.masses[members], self.weights[members]
         worth = self.gains * masses[:, None, :]
         solved = tangent.solve(conditions, worth, [group.start for group in groups])
@@ -77,16 +77,16 @@ class GroupProgrammes:
         return SharedChannel.alone(solved.channels, needs, bounds, prices, solved.work, judging, worth)
 
     def _shared(self, tangent: Tangent, cone: FloatArray, group: Group, rounds: int) -> SharedChannel:
-        """A channel for the mean law, with conditions of members that it would break, judged for all members."""
+        """A channel for the mean distribution, with conditions of members that it breaks, judged for all members."""
         members = group.members
         weights = self.weights[members]
-        law = np.tensordot(weights / weights.sum(), self.laws[members], axes=1)
-        mean = Conditions.of(law[None], cone, self.sizes)
+        distribution = np.tensordot(weights / weights.sum(), self.distributions[members], axes=1)
+        mean = Conditions.of(distribution[None], cone, self.sizes)
         solved = tangent.solve(mean, (self.gains * self.masses[members].sum(axis=0))[None], [group.start])
         channel, before, judged = solved.channels[0], tangent.work, tangent.judged
         step = max(1, CHUNK // self.gains.size)
         parts = [members[start : start + step] for start in range(0, len(members), step)]
-        conditions = [Conditions.of(self.laws[part], cone, self.sizes) for part in parts]
+        conditions = [Conditions.of(self.distributions[part], cone, self.sizes) for part in parts]
         group.start = solved.starts[0]
         if not mean.held.any():
             channel = tangent.bind(channel, conditions, mean, rounds)

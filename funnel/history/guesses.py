@@ -1,4 +1,4 @@
-"""Guesses: how often whoever keeps all versions guesses a secret right, before a version and with it."""
+"""Guesses: how often an observer who keeps all versions guesses a secret right, before a version and with it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from funnel.protocol import DENOMINATOR
 
 @dataclass(frozen=True)
 class Guesses:
-    """The Bayes guess of observers who link everything published, by the laws that they know.
+    """The Bayes guess of observers who link everything published, by the distributions that they know.
 
     Attributes
     ----------
     prior, before, after : float
         Probability that the likeliest secret is the right one: from frequencies alone, with all versions before this
-        one, and with this one as well. Of the laws of histories, not of the people who happen to have them.
+        one, and with this one as well. Of the distributions of histories, not of the people who happen to have them.
     information_before, information_after : float
         What the versions tell about the secret, I(S; history), nats.
     """
@@ -42,23 +42,23 @@ def guesses(step: Step) -> Guesses:
     """
     if step.waves:
         return _row_by_row([guesses(wave) for wave in step.waves], [wave.joint.n for wave in step.waves])
-    standing = stand(step.past, step.observed, step.guarantee)
+    status = stand(step.past, step.observed, step.guarantee)
     rows = step.library.astype(np.float64) / DENOMINATOR
-    shares = standing.people / standing.people.sum()
-    law = step.joint.p_secret
+    shares = status.people / status.people.sum()
+    distribution = step.joint.p_secret
     before = after = uncertain_before = uncertain_after = 0.0
-    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
-    for share, masses, channel in zip(shares, standing.laws.values, channels, strict=True):
+    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+    for share, masses, channel in zip(shares, status.distributions.values, channels, strict=True):
         # P(s | h) and P(s, y | h).
         alone, seen = masses.sum(axis=1), masses @ rows[channel].T
         before += share * float(alone.max())
         after += share * float(seen.max(axis=0).sum())
         uncertain_before += share * _entropy(alone)
         uncertain_after += share * (_entropy(seen) - _entropy(seen.sum(axis=0)))
-    # The laws of histories come from changes: their mean is that of the version only nearly.
-    known = _entropy(law)
+    # The distributions of histories come from changes: their mean is that of the version only nearly.
+    known = _entropy(distribution)
     return Guesses(
-        float(law.max()), before, after, max(0.0, known - uncertain_before), max(0.0, known - uncertain_after)
+        float(distribution.max()), before, after, max(0.0, known - uncertain_before), max(0.0, known - uncertain_after)
     )
 
 

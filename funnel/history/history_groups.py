@@ -1,4 +1,4 @@
-"""Groups of histories whose laws are close: what shares a programme where not everybody can have one."""
+"""Groups of histories whose distributions are close: what shares a programme where not everybody can have one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Members = npt.NDArray[np.intp]
 
 # Rounds of the power method: the direction of a cut need not be exact.
 _ROUNDS = 4
-# Laws whose square roots are closer than this are the same law, computed in another order.
+# Distributions whose square roots are closer than this are the same distribution, computed in another order.
 _SAME = 1e-13
 
 
-def canonical_order(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
-    """An order of histories that does not depend on the one they come in: by cone, law and mass, bit by bit."""
-    table = np.column_stack([prior_of, *(_bits(values) for values in (laws, masses))])
+def canonical_order(distributions: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
+    """An order of histories whatever order they come in: by cone, distribution and mass, bit by bit."""
+    table = np.column_stack([prior_of, *(_bits(values) for values in (distributions, masses))])
     keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
     return np.argsort(keys, kind="stable")
 
@@ -32,19 +32,19 @@ def _bits(values: FloatArray) -> IntArray:
     )
 
 
-def split_group(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[Members, Members]:
-    """A group cut in two where its laws differ most: at the mean along the main direction of their square roots.
+def split_group(distributions: FloatArray, weights: FloatArray, members: Members) -> tuple[Members, Members]:
+    """A group cut in two where its distributions differ most: at the mean of the main direction of their roots.
 
     Neither half is empty. O(members c a).
 
     Parameters
     ----------
-    laws : ndarray, shape (m, c, a)
+    distributions : ndarray, shape (m, c, a)
     weights : ndarray, shape (m,)
         Shares of people, > 0.
     members : ndarray of int, shape (k,), k >= 2
     """
-    points, share = _points(laws, weights, members)
+    points, share = _points(distributions, weights, members)
     centre = share @ points
     points -= centre
     spread = np.sqrt(share)[:, None] * points
@@ -61,19 +61,19 @@ def split_group(laws: FloatArray, weights: FloatArray, members: Members) -> tupl
     return members[above], members[~above]
 
 
-def spread(laws: FloatArray, weights: FloatArray, members: Members) -> float:
-    """How far the laws of a group are from their mean, times the share of people."""
-    points, share = _points(laws, weights, members)
+def spread(distributions: FloatArray, weights: FloatArray, members: Members) -> float:
+    """How far the distributions of a group are from their mean, times the share of people."""
+    points, share = _points(distributions, weights, members)
     points -= share @ points
     return float(weights[members].sum() * (share @ (points**2).sum(axis=1)))
 
 
-def grouped(laws: FloatArray, weights: FloatArray, start: list[Members], number: int) -> list[Members]:
-    """Groups cut in two, the widest first, until there are so many or all laws of a group are the same.
+def grouped(distributions: FloatArray, weights: FloatArray, start: list[Members], number: int) -> list[Members]:
+    """Groups cut in two, the widest first, until there are so many or all distributions of a group are the same.
 
     What was cut from one group stays side by side, so that neighbours are alike. O(m c a log number).
     """
-    queue = [(-spread(laws, weights, members), place) for place, members in enumerate(start)]
+    queue = [(-spread(distributions, weights, members), place) for place, members in enumerate(start)]
     heapq.heapify(queue)
     groups = list(start)
     following = [*range(1, len(start)), -1]
@@ -81,12 +81,12 @@ def grouped(laws: FloatArray, weights: FloatArray, start: list[Members], number:
         width, place = heapq.heappop(queue)
         if len(groups[place]) < 2 or -width <= _SAME**2 * weights[groups[place]].sum():
             continue
-        groups[place], other = split_group(laws, weights, groups[place])
+        groups[place], other = split_group(distributions, weights, groups[place])
         following.append(following[place])
         following[place] = len(groups)
         groups.append(other)
         for changed in (place, len(groups) - 1):
-            heapq.heappush(queue, (-spread(laws, weights, groups[changed]), changed))
+            heapq.heappush(queue, (-spread(distributions, weights, groups[changed]), changed))
     ordered, place = [], 0 if groups else -1
     while place >= 0:
         ordered.append(groups[place])
@@ -94,8 +94,8 @@ def grouped(laws: FloatArray, weights: FloatArray, start: list[Members], number:
     return ordered
 
 
-def _points(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[FloatArray, FloatArray]:
-    """Square roots of laws, which weigh what is rare as well, (k, c a), and the share of each in the group, (k,)."""
-    points = np.sqrt(laws[members].reshape(len(members), -1))
+def _points(distributions: FloatArray, weights: FloatArray, members: Members) -> tuple[FloatArray, FloatArray]:
+    """Square roots of distributions, which weigh rare cells too, (k, c a), and the share of each in the group, (k,)."""
+    points = np.sqrt(distributions[members].reshape(len(members), -1))
     mass = weights[members]
     return points, mass / mass.sum()

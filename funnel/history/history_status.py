@@ -1,4 +1,4 @@
-"""Standing: the histories that people have before a version, and where each stands under today's frequencies."""
+"""History status: the histories that people have before a version, and where each stands under today's frequencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funnel.guarantees.rsrlip import RSRLIP
 from funnel.guarantees.srlip import SRLIP
 from funnel.history.allowed import Allowed, Kept, Reserved, allowed_by, bound_given, lifts_of, require_posterior
 from funnel.history.changes import Changes
-from funnel.history.distributions import UNIT, BoolArray, Laws, cells_of
+from funnel.history.distributions import UNIT, BoolArray, HistoryDistributions, cells_of
 from funnel.history.exact_distribution import WholeNumbers, moved_on
 from funnel.history.observed import Observed
 from funnel.history.observers import Observer, observers_of
@@ -25,7 +25,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class HistoryStatus:
     """Every history that somebody has, before a version.
 
     Attributes
@@ -33,7 +33,7 @@ class Standing:
     nodes : ndarray of int64, shape (h,)
         Sorted.
     people : ndarray of int64, shape (h,)
-    laws : Laws
+    distributions : HistoryDistributions
         P(s, x | h), values (h, c, a), where s may be the secret of an earlier version.
     priors : tuple of ndarray of whole numbers, each (c,)
         How common secrets are: of all people, and of those who are in an earlier version too.
@@ -68,10 +68,10 @@ class Standing:
         Whether that is of all of its published columns.
     share : ndarray or None
         Of how many of the people with each history it goes with it, as the observer expects, (h,).
-    others : tuple of Standing
+    others : tuple of HistoryStatus
         Where the same histories, or those of them that were in an earlier version, stand for other observers and in
         other secrets, as far as these are bounded.
-    reported : tuple of Standing
+    reported : tuple of HistoryStatus
         The same where they are not.
     possible : DistributionSet or None
         Where the bound is kept under every set of tables that noise leaves open: what these are.
@@ -79,7 +79,7 @@ class Standing:
 
     nodes: IntArray
     people: IntArray
-    laws: Laws
+    distributions: HistoryDistributions
     priors: tuple[IntArray, ...]
     prior_of: IntArray
     moved: BoolArray
@@ -96,12 +96,12 @@ class Standing:
     inside: BoolArray | None = None
     knows_all: bool = False
     share: FloatArray | None = None
-    others: tuple[Standing, ...] = ()
-    reported: tuple[Standing, ...] = ()
+    others: tuple[HistoryStatus, ...] = ()
+    reported: tuple[HistoryStatus, ...] = ()
     possible: DistributionSet | None = None
 
     @property
-    def everybody(self) -> tuple[Standing, ...]:
+    def everybody(self) -> tuple[HistoryStatus, ...]:
         """Where histories stand for every observer and secret that are bounded, this one first."""
         return (self, *self.others)
 
@@ -113,7 +113,7 @@ class Standing:
     @property
     def error(self) -> float:
         """Up to which P(s, y | h) is known, relatively."""
-        return self.laws.error + rounding(self.laws)
+        return self.distributions.error + rounding(self.distributions)
 
     def among(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Which of some histories (k,) are here, and at which places."""
@@ -129,18 +129,18 @@ class Standing:
         Never the inputs that the people with a history really have: rows that were chosen by these would tell them,
         whatever the rows themselves say.
         """
-        return np.asarray(self.laws.values.sum(axis=1) * (self.people / self.people.sum())[:, None])
+        return np.asarray(self.distributions.values.sum(axis=1) * (self.people / self.people.sum())[:, None])
 
     def nats(self, lifts: FloatArray) -> FloatArray:
         """The level of every output in nats, lifts (k, c, b) to (k, b); infinite where no budget would do."""
         return self.allowed.nats(lifts, self.guarantee)
 
-    def exact_law(self, place: int) -> WholeNumbers:
+    def exact_distribution(self, place: int) -> WholeNumbers:
         """P(s, x | h) of the history at this place, times some whole number; (c, a)."""
-        return self.observer.exact_law(int(self.nodes[place]), self.secret_of, self.inside)
+        return self.observer.exact_distribution(int(self.nodes[place]), self.secret_of, self.inside)
 
 
-def stand(past: Past, observed: Observed, guarantee: Guarantee, reserve: float = 1.0) -> Standing:
+def stand(past: Past, observed: Observed, guarantee: Guarantee, reserve: float = 1.0) -> HistoryStatus:
     """Where all histories stand before a version, of whose budget so much may be spent now.
 
     Raises
@@ -267,7 +267,7 @@ def _stand(
     observed: Observed,
     guarantee: Kept,
     reserve: float,
-) -> Standing:
+) -> HistoryStatus:
     """Where histories stand for one observer in one secret; all compare with how common secrets are.
 
     Of those who know something besides, the histories that go with it.
@@ -276,33 +276,33 @@ def _stand(
     allowed = allowed_by(guarantee if inside is None else bound_given(guarantee, knows_all))
     nodes, prior_of = secret.nodes, secret.prior_of
     priors = tuple(cells.sum(axis=1) if inside is None else cells[:, inside].sum(axis=1) for cells in secret.cells)
-    laws, share = observer.laws(nodes, secret.of, inside), None
+    distributions, share = observer.distributions(nodes, secret.of, inside), None
     if inside is not None:
-        share = laws.likely / observer.laws(nodes).likely
+        share = distributions.likely / observer.distributions(nodes).likely
         occurs = np.array([bool(prior.any()) for prior in priors])
-        these = np.flatnonzero(laws.values.any(axis=(1, 2)) & occurs[prior_of])
+        these = np.flatnonzero(distributions.values.any(axis=(1, 2)) & occurs[prior_of])
         nodes, people, prior_of = nodes[these], people[these], prior_of[these]
-        laws, share = laws.at(these), share[these]
-    error = laws.error + rounding(laws)
+        distributions, share = distributions.at(these), share[these]
+    error = distributions.error + rounding(distributions)
     reserved = Reserved.of(guarantee, reserve, knows_all and inside is not None)
     moved, reserves = np.zeros(len(nodes), dtype=bool), np.full(len(nodes), reserved is not None)
     for group, prior in enumerate(priors):
         here = np.flatnonzero(prior_of == group)
         if not len(here):
             continue
-        lifts = lifts_of(laws.values[here].sum(axis=2)[:, :, None], prior)
+        lifts = lifts_of(distributions.values[here].sum(axis=2)[:, :, None], prior)
         holds, breaks = allowed.within(lifts, error)
         moved[here] = breaks[:, 0]
         if reserved is not None:
-            reserves[here] = ~(reserved.beyond.within(lifts, error)[1][:, 0] & laws.sound[here])
-        for place in here[~(holds | breaks)[:, 0] | ~laws.sound[here]].tolist():
-            alone = observer.exact_law(int(nodes[place]), secret.of, inside).sum(axis=1)
+            reserves[here] = ~(reserved.beyond.within(lifts, error)[1][:, 0] & distributions.sound[here])
+        for place in here[~(holds | breaks)[:, 0] | ~distributions.sound[here]].tolist():
+            alone = observer.exact_distribution(int(nodes[place]), secret.of, inside).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
     bounded = observer.bounded and (secret.name is None or observed.secrets == "all")
-    return Standing(
+    return HistoryStatus(
         nodes,
         people,
-        laws,
+        distributions,
         priors,
         prior_of,
         moved,
@@ -351,7 +351,7 @@ def _priors(
     return tuple(priors), np.asarray(group[prior_of])
 
 
-def rounding(laws: Laws) -> float:
-    """What sums of as many products as there are inputs add to the relative error of laws, and those over secrets."""
-    _, secrets, inputs = laws.values.shape
+def rounding(distributions: HistoryDistributions) -> float:
+    """What sums over all inputs add to the relative error of distributions, and those over secrets."""
+    _, secrets, inputs = distributions.values.shape
     return float((inputs + secrets + 16) * UNIT)

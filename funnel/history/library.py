@@ -99,8 +99,8 @@ def effective_weights(observed: Observed, library: WeightArray, channels: IntArr
     -------
     ndarray of uint64, shape (b, a)
         Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
-        nobody has get the law of the output, and so do people who are forgotten; where noise hides who has what, they
-        get what all people would be drawn from.
+        nobody has get the distribution of the output, and so do people who are forgotten; where noise hides who has
+        what, they get what all people would be drawn from.
     """
     joint = observed.counted_joint
     n = joint.counts.sum(axis=0)
@@ -109,9 +109,9 @@ def effective_weights(observed: Observed, library: WeightArray, channels: IntArr
     sizes = np.maximum(n, 1).astype(object)
     speaking = joint.n - int(silent.sum())
     if silent.any() and speaking:
-        # The law of the output of all others is that of everybody then: who is forgotten draws from it.
-        law = np.asarray(balanced((sums.sum(axis=1) // speaking).astype(np.uint64)[None, :, None])[0, :, 0])
-        sums = sums + law.astype(object)[:, None] * silent.astype(object)[None, :]
+        # The distribution of the output of all others is that of everybody then: who is forgotten draws from it.
+        distribution = np.asarray(balanced((sums.sum(axis=1) // speaking).astype(np.uint64)[None, :, None])[0, :, 0])
+        sums = sums + distribution.astype(object)[:, None] * silent.astype(object)[None, :]
     elif silent.any():
         # Nobody else: any row that tells nothing will do.
         sums[0] = DENOMINATOR * n.astype(object)

@@ -40,7 +40,8 @@ def without_class(cells: IntArray, inputs: int) -> tuple[IntArray, BoolArray]:
 def changes_without_class(changes: Changes, earlier: Joint, joint: Joint) -> Changes:
     """Changes of all people, from those of each class."""
     before, after = (
-        without_class(cells, len(law.inputs))[0] for cells, law in ((changes.before, earlier), (changes.after, joint))
+        without_class(cells, len(distribution.inputs))[0]
+        for cells, distribution in ((changes.before, earlier), (changes.after, joint))
     )
     pairs, where = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
     records: IntArray = np.zeros(pairs.shape[1], dtype=np.int64)
@@ -61,10 +62,10 @@ def differs(earlier: Joint, before: IntArray, joint: Joint, after: IntArray) -> 
     common = [column for column in earlier.inputs.columns if column in joint.inputs.columns]
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
 
-    def names(law: Joint) -> IntArray:
-        places = [law.inputs.columns.index(column) for column in common]
-        values = [tuple(symbol[place] for place in places) for symbol in law.inputs.symbols]
-        return np.array([known.setdefault((s, x), len(known)) for s in law.secret.symbols for x in values])
+    def names(distribution: Joint) -> IntArray:
+        places = [distribution.inputs.columns.index(column) for column in common]
+        values = [tuple(symbol[place] for place in places) for symbol in distribution.inputs.symbols]
+        return np.array([known.setdefault((s, x), len(known)) for s in distribution.secret.symbols for x in values])
 
     return np.asarray(names(earlier)[before] != names(joint)[after], dtype=bool)
 

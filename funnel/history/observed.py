@@ -53,7 +53,7 @@ class Observed:
         new people.
     silent : ndarray of int64, shape (a,), optional
         How many of those counted as new are forgotten, by input: nothing is known of them, and they are drawn from the
-        law of the output, which tells nothing. By default nobody is.
+        distribution of the output, which tells nothing. By default nobody is.
     totals : Joint, optional
         What ``records`` add up to, where that is not ``joint``: the exact counts under noise, or those of expected
         people. Nothing else.
@@ -82,7 +82,8 @@ class Observed:
     Raises
     ------
     DataError
-        If lengths differ, a pair is there twice, or the people of an input are not those that the joint law counts.
+        If lengths differ, a pair is there twice, or the people of an input are not those that the joint distribution
+        counts.
     """
 
     joint: Joint
@@ -113,7 +114,7 @@ class Observed:
         people = np.bincount(self.inputs, weights=self.records, minlength=a).astype(np.int64)
         totals = self.counted_joint
         if totals.inputs != self.joint.inputs or (people != totals.counts.sum(axis=0)).any():
-            raise DataError("the people by history and input are not those of the joint law; count them anew")
+            raise DataError("the people by history and input are not those of the joint distribution; count them anew")
         if self.limits is not None and self.secrets == "all":
             raise DataError("secrets of earlier versions are not bounded under all tables that noise leaves open")
         silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.asarray(self.silent)
@@ -148,7 +149,7 @@ class Observed:
         return math.ceil(records - _FEW) if self.weight == 1 else round(float(records) * self.weight)
 
     def known_by(self, public: Joint, changes: Mapping[int, Changes]) -> Observed:
-        """The same people for whoever knows published frequencies, and the law of changes that follows from these."""
+        """The same people for an observer of published frequencies, and the distribution of changes that follows."""
         return replace(self, joint=public, changes=changes, totals=self.counted_joint, by_class=None)
 
     @classmethod

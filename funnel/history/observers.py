@@ -15,7 +15,13 @@ import numpy as np
 
 from funnel.errors import DataError, SpecError
 from funnel.history.changes import Changes
-from funnel.history.distributions import UNIT, BoolArray, Laws, distributions_before, with_secret_to_come
+from funnel.history.distributions import (
+    UNIT,
+    BoolArray,
+    HistoryDistributions,
+    distributions_before,
+    with_secret_to_come,
+)
 from funnel.history.exact_distribution import ExactDistributions, WholeNumbers, with_exact_secret_to_come
 from funnel.history.mover_stayer import CLASSES, of_new_people
 from funnel.history.observed import Members, Observed
@@ -63,7 +69,9 @@ class Observer:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_exact", ExactDistributions(self.past))
 
-    def laws(self, nodes: IntArray, secret_of: int | None = None, inside: BoolArray | None = None) -> Laws:
+    def distributions(
+        self, nodes: IntArray, secret_of: int | None = None, inside: BoolArray | None = None
+    ) -> HistoryDistributions:
         """P(s, x | h) of some histories, values (k, c, a); of the secret in an earlier version, where one is given.
 
         Or in a later row of the unit: chapters that are to come have numbers that go on from those that there are. With
@@ -74,25 +82,27 @@ class Observer:
             now = distributions_before(self.past, nodes, self.joint, self.changes)
             return with_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past))
         then = self._then(secret_of, inside)
-        laws = distributions_before(self.past, nodes, self.joint, self.changes, secret_of, then)
+        distributions = distributions_before(self.past, nodes, self.joint, self.changes, secret_of, then)
         if self.classes > 1:
-            k, c, inputs = laws.values.shape
-            values = laws.values.reshape(k, c, self.classes, inputs // self.classes).sum(axis=2)
-            laws = replace(laws, values=values, error=laws.error + self.classes * UNIT)
-        return laws if inside is None or then is not None else laws.within(inside)
+            k, c, inputs = distributions.values.shape
+            values = distributions.values.reshape(k, c, self.classes, inputs // self.classes).sum(axis=2)
+            distributions = replace(distributions, values=values, error=distributions.error + self.classes * UNIT)
+        return distributions if inside is None or then is not None else distributions.within(inside)
 
-    def exact_law(self, node: int, secret_of: int | None = None, inside: BoolArray | None = None) -> WholeNumbers:
+    def exact_distribution(
+        self, node: int, secret_of: int | None = None, inside: BoolArray | None = None
+    ) -> WholeNumbers:
         """The same of one history in whole numbers, up to a factor; (c, a)."""
         if secret_of is not None and secret_of >= len(self.past):
             assert self.members is not None
             now = self._exact.before(node, self.joint, self.changes)
             return with_exact_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past))
         then = self._then(secret_of, inside)
-        law = self._exact.before(node, self.joint, self.changes, secret_of, then)
+        distribution = self._exact.before(node, self.joint, self.changes, secret_of, then)
         if self.classes > 1:
-            c, inputs = law.shape
-            law = np.asarray(law.reshape(c, self.classes, inputs // self.classes).sum(axis=1))
-        return law if inside is None or then is not None else law * inside
+            c, inputs = distribution.shape
+            distribution = np.asarray(distribution.reshape(c, self.classes, inputs // self.classes).sum(axis=1))
+        return distribution if inside is None or then is not None else distribution * inside
 
     def _then(self, secret_of: int | None, inside: BoolArray | None) -> BoolArray | None:
         """A mask of the inputs of an earlier version as one of those that this observer tells apart."""

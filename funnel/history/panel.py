@@ -53,10 +53,10 @@ _WORDS_PURPOSE, _ORDER_PURPOSE = "words of decisions", "order of the rows of a u
 class History:
     """Everything published about some people, version by version, and what may be published next.
 
-    Whoever can link all versions of a person, and knows the frequencies of every version and of every change between
-    two, has posteriors of the secret now and of that of every version before which the guarantee bounds, however many
-    versions there are (METHOD sections 9 and 13). People may join, leave and come back, secrets and categories may
-    change.
+    An observer who can link all versions of a person, and knows the frequencies of every version and of every change
+    between two, has posteriors of the secret now and of that of every version before which the guarantee bounds,
+    however many versions there are (METHOD sections 9 and 13). People may join, leave and come back, secrets and
+    categories may change.
 
     Parameters
     ----------
@@ -213,9 +213,9 @@ class History:
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
         people, numbers = self._people.find(rows.take(first), whose)
-        laws = [chapter.joint for chapter in self.past.chapters]
-        by_class, have_changed = people.changes_by_class(numbers, cells[first], joint, laws)
-        changes = {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}
+        distributions = [chapter.joint for chapter in self.past.chapters]
+        by_class, have_changed = people.changes_by_class(numbers, cells[first], joint, distributions)
+        changes = {v: changes_without_class(one, distributions[v], joint) for v, one in by_class.items()}
         asked = UnitVersion(
             self.past,
             of_units,
@@ -282,7 +282,7 @@ class History:
             return self.observers
         return OBSERVERS if self.past.has_classes else (TRANSITIONS,)
 
-    def law(self, history: Iterable[tuple[str, int]], version: str) -> FloatArray:
+    def distribution(self, history: Iterable[tuple[str, int]], version: str) -> FloatArray:
         """P(s, x | h) before a version: what an observer expects of a person with this history.
 
         Computed in whole numbers and rounded once. Also for histories that are possible but that nobody has.
@@ -310,20 +310,20 @@ class History:
         last = self.past.ordinal(version)
         if numbers and numbers[-1] >= last:
             raise DataError(f"version {version!r} is not later than the history; name a later one")
-        law, before = None, -1
+        distribution, before = None, -1
         for place, number in enumerate([*numbers, last]):
             chapter = self.past.chapters[number]
-            if law is None:
-                law = chapter.joint.counts.astype(object)
+            if distribution is None:
+                distribution = chapter.joint.counts.astype(object)
             else:
-                law = moved_on(law, chapter.joint, chapter.changes.get(before))
+                distribution = moved_on(distribution, chapter.joint, chapter.changes.get(before))
             if place < len(pairs):
                 rows = self._step_of(number).rows_for(pairs[:place])
-                law = published(law, rows[pairs[place][1]].tolist())
+                distribution = published(distribution, rows[pairs[place][1]].tolist())
             before = number
-        assert law is not None
-        total = sum(law.reshape(-1).tolist())
-        return np.array([[value / total for value in values] for values in law.tolist()])
+        assert distribution is not None
+        total = sum(distribution.reshape(-1).tolist())
+        return np.array([[value / total for value in values] for values in distribution.tolist()])
 
     def _step_of(self, number: int) -> Step:
         """What was decided for a chapter: several are one version where people have several rows."""

@@ -100,7 +100,7 @@ class PanelPeople:
         return replace(self, nodes=nodes, numbers=numbers, kinds=kinds), found
 
     def changes_by_class(
-        self, numbers: IntArray, cells: IntArray, joint: Joint, laws: Sequence[Joint]
+        self, numbers: IntArray, cells: IntArray, joint: Joint, distributions: Sequence[Joint]
     ) -> tuple[dict[int, Changes], BoolArray]:
         """Changes by class from every earlier chapter, and whether the people of this version ever changed.
 
@@ -110,16 +110,16 @@ class PanelPeople:
             People of this version, and their cells in it.
         joint : Joint
             Of this version.
-        laws : sequence of Joint
+        distributions : sequence of Joint
             Of the chapters before.
         """
         have_changed = np.zeros(len(numbers), dtype=bool)
         before, first = [], 0
         for version in self.versions:
             was, had = version.of(numbers)
-            both, law = was >= 0, laws[first]
-            have_changed[both] |= had[both] | differs(law, was[both], joint, cells[both])
-            before.append((both, class_cells(was[both], had[both], len(law.inputs))))
+            both, distribution = was >= 0, distributions[first]
+            have_changed[both] |= had[both] | differs(distribution, was[both], joint, cells[both])
+            before.append((both, class_cells(was[both], had[both], len(distribution.inputs))))
             first += version.chapters
         now = class_cells(cells, have_changed, len(joint.inputs))
         found: list[Changes] = []

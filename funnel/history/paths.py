@@ -17,7 +17,7 @@ from funnel.rounding import marginal_weights
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """The exact law of everything published so far about people whose secret and input never change.
+    """The exact distribution of everything published so far about people whose secret and input never change.
 
     A *path* is the tuple of outputs published about a person, one for every version. ``W[h, x] / 2^63`` is the
     probability of path h given the input x, and the weights of a path's continuations add up to its own:
@@ -136,7 +136,7 @@ class Paths:
         return guarantee.holds_for(self.joint, self.weights)
 
     def of_version(self, version: str, outputs: Alphabet) -> Protocol:
-        """The protocol of a single version: the law of its output given the input, whatever came before it.
+        """The protocol of a single version: the distribution of its output given the input, whatever came before it.
 
         Parameters
         ----------

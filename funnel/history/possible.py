@@ -1,9 +1,10 @@
 """Possible: what histories say under every set of tables that noise leaves open, as limits that hold for all of them.
 
 A table of counts is published with noise, so the true one is only known to be within limits, but for a probability of
-β. Everything an observer concludes from true tables is made of sums and products of numbers >= 0: the law of the first
-version of a person, ``u(s, x)``; how the secret changed, D; the share ρ of those with a secret who kept their published
-input; and the law A of the input given the secret now. With each of them between limits, for a row T of a channel
+β. Everything an observer concludes from true tables is made of sums and products of numbers >= 0: the distribution of
+the first version of a person, ``u(s, x)``; how the secret changed, D; the share ρ of those with a secret who kept their
+published input; and the distribution A of the input given the secret now. With each of them between limits, for a row T
+of a channel
 
     P(s, h, y) = Σ_s' D(s|s') Σ_x' u(s', x') (ρ(s') T(x') + (1 - ρ(s')) Σ_x A(x|s) T(x))
 
@@ -63,19 +64,19 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """Limits of P(s, h, y) for some rows, each up to a factor of its own; and the laws that attain them nearly.
+    """Limits of P(s, h, y) for some rows, each up to a factor of its own; and distributions near them.
 
     Attributes
     ----------
     least, most : ndarray, shape (n, c)
-    least_law, most_law : ndarray, shape (n, c, a)
+    least_distribution, most_distribution : ndarray, shape (n, c, a)
         For each secret now, numbers G(x) >= 0 with ``Σ_x G(x) T(x)`` the limit, but for a hair.
     """
 
     least: FloatArray
     most: FloatArray
-    least_law: FloatArray
-    most_law: FloatArray
+    least_distribution: FloatArray
+    most_distribution: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +171,8 @@ class PossibleStep:
         else:
             assert reach is not None
             ends = [self._end(reach, rows, top) for top in (False, True)]
-        (least, least_law), (most, most_law) = ends
-        return Told(least * (1 - HAIR), most * (1 + HAIR), least_law, most_law)
+        (least, least_distribution), (most, most_distribution) = ends
+        return Told(least * (1 - HAIR), most * (1 + HAIR), least_distribution, most_distribution)
 
     def _end(self, reach: Reach, rows: FloatArray, top: bool) -> tuple[FloatArray, FloatArray]:
         """The least or largest values (n, c), and functionals (n, c, a) that attain them."""
@@ -205,9 +206,9 @@ class PossibleStep:
         assert tables is not None
         secrets = self.secrets[side].T
         staying, leaving = np.einsum("incpx,cp->incx", tables, secrets)
-        law = leaving.sum(axis=2)[:, :, None] * where
-        law[:, :, self.into[same]] += staying[:, :, same]
-        return np.einsum("ncp,cp->nc", best, secrets), law
+        distribution = leaving.sum(axis=2)[:, :, None] * where
+        distribution[:, :, self.into[same]] += staying[:, :, same]
+        return np.einsum("ncp,cp->nc", best, secrets), distribution
 
     def _kept(self, rows: FloatArray) -> FloatArray:
         """Entries of rows (n, a) at the inputs then: 0 at those that are no longer there."""
@@ -279,7 +280,7 @@ class PossibleStep:
         )
 
 
-_FIELDS = ("least", "most", "least_law", "most_law")
+_FIELDS = ("least", "most", "least_distribution", "most_distribution")
 
 
 def _filled(

@@ -1,9 +1,9 @@
 """Possible rows: the best channels of histories for which the bound holds under every set of tables noise leaves open.
 
 What the worst tables say of an output is no linear condition on its row, but the largest of many. Each history begins
-with the published law and the laws that are worst for the rows aimed at, as conditions side by side; those that are
-worst for the rows that were found are added for some rounds, and what is then still beyond gets a constant row, as
-little of it as is enough: limits of a sum are no more than the sum of limits.
+with the published distribution and the distributions that are worst for the rows aimed at, as conditions side by side;
+those that are worst for the rows that were found are added for some rounds, and what is then still beyond gets a
+constant row, as little of it as is enough: limits of a sum are no more than the sum of limits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.linalg import block_diag
 from funnel.history.allowed import Kept, allowed_by
 from funnel.history.conditions import Beliefs, binding_rows, cone_over
 from funnel.history.distributions import BoolArray
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.history.possible import PossibleStep, Told
 from funnel.history.possible_distributions import DistributionSet
 from funnel.history.programme import Rows, RowSearch
@@ -28,11 +28,11 @@ from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
 
-# Laws added to those of a history in a round, and of all that it has; rounds in which some are added.
+# Distributions added to those of a history in a round, and of all that it has; rounds in which some are added.
 _MORE: Final = 4
 _MOST: Final = 40
 _ROUNDS: Final = 8
-# A constant row is worth a law more from this share on.
+# A constant row is worth a distribution more from this share on.
 _LITTLE: Final = 1e-4
 # What proofs by intervals need besides.
 _SURE: Final = 1e-9
@@ -87,7 +87,7 @@ class PossibleSearch:
 
     Parameters
     ----------
-    standing : Standing
+    status : HistoryStatus
         h histories, with what noise leaves open of them.
     possible : DistributionSet
     masses : ndarray, shape (h, a)
@@ -99,21 +99,22 @@ class PossibleSearch:
 
     def __init__(
         self,
-        standing: Standing,
+        status: HistoryStatus,
         possible: DistributionSet,
         masses: FloatArray,
         inner: Kept,
         target: FloatArray,
     ) -> None:
-        self._standing, self._possible, self._inner, self._masses = standing, possible, allowed_by(inner), masses
-        self._shape = standing.joint.counts.shape
-        # What is asked for by published counts alone; each belief of these is a condition beside those for worst laws.
-        self._counted = Beliefs.of(standing, inner)
-        # By what is known besides: half-spaces for the laws that are worst, by the prior of a history.
-        known = next(iter(possible.steps_of(standing.nodes[:1])[1].values())).known
-        priors = [standing.priors, *((one.counted,) * len(standing.priors) for one in known)]
+        self._status, self._possible, self._inner, self._masses = status, possible, allowed_by(inner), masses
+        self._shape = status.joint.counts.shape
+        # What is asked for by published counts alone; each belief of these is a condition beside those for worst
+        # distributions.
+        self._counted = Beliefs.of(status, inner)
+        # By what is known besides: half-spaces for the distributions that are worst, by the prior of a history.
+        known = next(iter(possible.steps_of(status.nodes[:1])[1].values())).known
+        priors = [status.priors, *((one.counted,) * len(status.priors) for one in known)]
         self._cones = [[binding_rows(cone_over(inner, prior)) for prior in of_known] for of_known in priors]
-        every = np.arange(len(standing.nodes))
+        every = np.arange(len(status.nodes))
         inside = np.ones((len(every), len(self._cones)), dtype=bool)
         rooms: dict[int, FloatArray] = {}
         for here, _, _, found in self._decided(every, np.ones((1, self._shape[1]))):
@@ -121,8 +122,8 @@ class PossibleSearch:
                 within = (found.above < found.below)[:, 1:][:, found.known[1:] == place]
                 inside[here, place] = within.all(axis=1)
             rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
-        # Nothing can be said where the history alone may be outside the bound, and to whoever knows something for whom
-        # it may be: such rows are the same for all inputs with it.
+        # Nothing can be said where the history alone may be outside the bound, and to an observer who knows something
+        # for whom it may be: such rows are the same for all inputs with it.
         may, told = inside[:, 0], inside[:, 1:]
         kinds = np.unique(told[may], axis=0)
         self._parts = [
@@ -137,8 +138,8 @@ class PossibleSearch:
         self._room = np.ones((len(every), max(map(len, rooms.values()))))
         for h, room in rooms.items():
             self._room[h, : len(room)] = np.where(room > 0, room, 1.0)
-        self._laws: list[list[list[FloatArray]]] = [[[] for _ in self._cones] for _ in range(len(every))]
-        mixed = 0.5 * (target + (target @ standing.joint.p_input)[:, None])
+        self._distributions: list[list[list[FloatArray]]] = [[[] for _ in self._cones] for _ in range(len(every))]
+        mixed = 0.5 * (target + (target @ status.joint.p_input)[:, None])
         for part in self._parts:
             self._add(part, np.broadcast_to(mixed, (len(part.places), *mixed.shape)), 0.0)
 
@@ -177,21 +178,23 @@ class PossibleSearch:
         return Rows(every[used], assigned, values, np.maximum(bounds, values), programmes)
 
     def _begun(self, part: _Part) -> RowSearch:
-        """The programme with all laws that are known now: those of a history one above the other."""
-        (c, a), laws = self._shape, [self._laws[h] for h in part.places.tolist()]
-        slots = [known for known in range(len(self._cones)) for _ in range(max(len(own[known]) for own in laws))]
-        counted = self._counted.laws[part.places]
+        """The programme with all distributions that are known now: those of a history one above the other."""
+        (c, a), distributions = self._shape, [self._distributions[h] for h in part.places.tolist()]
+        slots = [
+            known for known in range(len(self._cones)) for _ in range(max(len(own[known]) for own in distributions))
+        ]
+        counted = self._counted.distributions[part.places]
         worst = np.zeros((len(part.places), len(slots), c, a))
-        for place, own in enumerate(laws):
+        for place, own in enumerate(distributions):
             for slot, known in enumerate(slots):
                 # A history with fewer of these has one of them several times, or none, which asks for nothing.
                 if own[known]:
                     worst[place, slot] = own[known][(slot - slots.index(known)) % len(own[known])]
-        # Each law is one up to a factor.
+        # Each distribution is one up to a factor.
         size = counted.shape[1] // c + len(slots)
         worst /= np.maximum(worst.sum(axis=(2, 3), keepdims=True), 1e-300) * size
         stacked = np.concatenate([counted / size, worst.reshape(len(part.places), len(slots) * c, a)], axis=1)
-        kinds = np.stack([self._counted.cone_of[part.places], self._standing.prior_of[part.places]], axis=1)
+        kinds = np.stack([self._counted.cone_of[part.places], self._status.prior_of[part.places]], axis=1)
         distinct, cone_of = np.unique(kinds, axis=0, return_inverse=True)
         cones: list[FloatArray] = [
             block_diag(self._counted.cones[of_counted], *(self._cones[known][prior] for known in slots))
@@ -202,7 +205,7 @@ class PossibleSearch:
 
     def _decided(self, histories: IntArray, rows: FloatArray, untold: Sequence[BoolArray] = ()) -> list[_Decided]:
         """Rows (m, b, a) of some histories, or (b, a) of all of them: by last version which these are, and how far."""
-        nodes = self._standing.nodes[histories]
+        nodes = self._status.nodes[histories]
         versions, steps = self._possible.steps_of(nodes)
         rows = np.broadcast_to(rows, (len(histories), *rows.shape[-2:]))
         parts = []
@@ -218,17 +221,19 @@ class PossibleSearch:
         return parts
 
     def _add(self, part: _Part, rows: FloatArray, least: float) -> int:
-        """Take the worst laws of rows (m, b, a) of all open histories, where they are beyond the bound by so much."""
+        """Take the worst distributions of rows (m, b, a) of all open histories beyond the bound by so much."""
         added, b = 0, rows.shape[1]
         for here, step, told, found in self._decided(part.places, rows, part.untold):
             ratios = found.ratios.reshape(len(here), -1)
             order = np.argsort(-ratios, axis=1, kind="stable")[:, :_MORE]
             for local, places in enumerate(order.tolist()):
-                laws = self._laws[int(part.places[here[local]])]
+                distributions = self._distributions[int(part.places[here[local]])]
                 for place in places:
                     y, k = divmod(place, len(found.which))
-                    if ratios[local, place] > least and sum(map(len, laws)) < _MOST:
-                        laws[int(found.known[k])].append(worst_distribution(step, told, found, local * b + y, k))
+                    if ratios[local, place] > least and sum(map(len, distributions)) < _MOST:
+                        distributions[int(found.known[k])].append(
+                            worst_distribution(step, told, found, local * b + y, k)
+                        )
                         added += 1
         return added
 

@@ -1,4 +1,4 @@
-"""Rows: the best channel for every history there is, out of a library of them that histories share."""
+"""Programme: the best channel for every history there is, out of a library of them that histories share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIBRARY = 2**22
 _CHAIN = 32
 # Chains between two looks at what is left of the budget.
 _CHAINS = 16
-# Share of the programmes for groups of laws that are close; the others go where the most is missing.
+# Share of the programmes for groups of distributions that are close; the others go where the most is missing.
 _FIRST = 0.6
 # Share of them that is solved to learn what they take, where work is limited.
 # Then few rounds of cutting planes must do.
@@ -79,16 +79,16 @@ class RowSearch:
     """The channels of m histories that maximise ``Σ_h Σ_x mass_h(x) Σ_y R(y|x,h) gain(y, x)`` under their conditions.
 
     The programme separates over histories. As long as there are no more of them than a library may have channels, and
-    the budget allows it, each has an exact programme of its own. Beyond, histories with close laws share one, for
-    their mean law and with the conditions of members that would be broken; what a member still needs of a constant row
-    it gets in closed form, so that every member's own conditions are met. What a member could reach at most is known
-    from the multipliers of its group, and groups where the most is missing are cut again.
+    the budget allows it, each has an exact programme of its own. Beyond, histories with close distributions share one,
+    for their mean distribution and with the conditions of members that would be broken; what a member still needs of a
+    constant row it gets in closed form, so that every member's own conditions are met. What a member could reach at
+    most is known from the multipliers of its group, and groups where the most is missing are cut again.
 
     Gains may change: groups are made once, and programmes begin where they ended before.
 
     Parameters
     ----------
-    laws : ndarray, shape (m, c, a)
+    distributions : ndarray, shape (m, c, a)
         P(s, x | h), each summing to 1; of several beliefs, one after the other.
     masses : ndarray, shape (m, a)
         What a history and an input count: the share of people with the history times P(x|h). Not the realised share
@@ -114,21 +114,23 @@ class RowSearch:
 
     def __init__(
         self,
-        laws: FloatArray,
+        distributions: FloatArray,
         masses: FloatArray,
         prior_of: IntArray,
         cones: Sequence[FloatArray],
         sizes: Sequence[int] | None = None,
     ) -> None:
         self._sizes = sizes
-        if not all(np.isfinite(numbers).all() for numbers in (laws, masses, *cones)):
-            raise SolverError("the laws or conditions of the histories are not finite numbers; please report it")
-        order = canonical_order(laws, masses, prior_of)
+        if not all(np.isfinite(numbers).all() for numbers in (distributions, masses, *cones)):
+            raise SolverError(
+                "the distributions or conditions of the histories are not finite numbers; please report it"
+            )
+        order = canonical_order(distributions, masses, prior_of)
         self._back = np.argsort(order)
-        self._laws, self._masses, self._prior_of = laws[order], masses[order], prior_of[order]
+        self._distributions, self._masses, self._prior_of = distributions[order], masses[order], prior_of[order]
         self._cones = [binding_rows(np.asarray(cone, dtype=np.float64)) for cone in cones]
         self._weights = np.maximum(self._masses.sum(axis=1), 1e-300)
-        held, silent = (np.zeros(len(laws), dtype=np.bool_) for _ in range(2))
+        held, silent = (np.zeros(len(distributions), dtype=np.bool_) for _ in range(2))
         for part, conditions in self._conditions():
             held[part], silent[part] = conditions.held.any(axis=1), conditions.silent
         self._silent = silent
@@ -208,7 +210,10 @@ class RowSearch:
         if not known:
             return self._groups
         self._found = [group.last for group in known if group.last is not None]
-        chosen, levels = np.full(len(self._laws), -1, dtype=np.int64), np.full(len(self._laws), -1, dtype=np.int8)
+        chosen, levels = (
+            np.full(len(self._distributions), -1, dtype=np.int64),
+            np.full(len(self._distributions), -1, dtype=np.int8),
+        )
         for place, (group, last) in enumerate(zip(known, self._found, strict=True)):
             chosen[group.members], levels[group.members] = place, last.levels
         values, bounds = valued_again(
@@ -261,14 +266,16 @@ class RowSearch:
     def _divided(self, number: int) -> list[Members]:
         """Histories in groups: every one alone if so many programmes allow it, else with some programmes left."""
         alone = number >= len(self._open) + len(self._held)
-        # A channel in which all outputs stand still for one law does so for no other.
+        # A channel in which all outputs stand still for one distribution does so for no other.
         single = len(self._held) if alone else min(len(self._held), number // 2)
         rest = (self._alike(self._open, number - single) + self._alike(self._held[single:], 1))[: number - single]
         wanted = len(self._open) if alone else max(len(rest), int(_FIRST * (number - single)))
-        return [np.array([one]) for one in self._held[:single]] + grouped(self._laws, self._weights, rest, wanted)
+        return [np.array([one]) for one in self._held[:single]] + grouped(
+            self._distributions, self._weights, rest, wanted
+        )
 
     def _half_spaces(self, number: int) -> tuple[Members, Members]:
-        return split_group(self._laws, self._weights, self._groups[number].members)
+        return split_group(self._distributions, self._weights, self._groups[number].members)
 
     def _rows(self) -> Rows:
         """The library of what histories draw from, and which each draws from."""
@@ -297,7 +304,7 @@ class RowSearch:
 
         At most the given number: the heaviest.
         """
-        likeliest = self._laws[members].sum(axis=1).argmax(axis=1)
+        likeliest = self._distributions[members].sum(axis=1).argmax(axis=1)
         for keys in (np.stack([self._prior_of[members], likeliest], axis=1), self._prior_of[members][:, None]):
             _, inverse = np.unique(keys, axis=0, return_inverse=True)
             order = np.argsort(inverse.ravel(), kind="stable")
@@ -309,12 +316,12 @@ class RowSearch:
 
     def _conditions(self) -> Iterator[tuple[slice, Conditions]]:
         """The conditions of all histories in pieces of one cone, in their order."""
-        step = max(1, CHUNK // max(1, 4 * math.prod(self._laws.shape[1:])))
+        step = max(1, CHUNK // max(1, 4 * math.prod(self._distributions.shape[1:])))
         changes = np.flatnonzero(np.diff(self._prior_of)) + 1
-        for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(self._laws)], strict=True):
+        for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(self._distributions)], strict=True):
             for start in range(begin, end, step):
                 part = slice(start, min(end, start + step))
-                yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]], self._sizes)
+                yield part, Conditions.of(self._distributions[part], self._cones[self._prior_of[start]], self._sizes)
 
     def _missing(self, group: Group) -> float:
         return float((self._bound[group.members] - self._value[group.members]).sum())
@@ -324,7 +331,7 @@ class RowSearch:
         chains = [groups[start : start + _CHAIN] for start in range(0, len(groups), _CHAIN)]
         done, total = 0, len(groups)
         programmes = GroupProgrammes(
-            self._laws, self._masses, self._weights, self._prior_of, self._cones, self._sizes, self._gains
+            self._distributions, self._masses, self._weights, self._prior_of, self._cones, self._sizes, self._gains
         )
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             while chains:

@@ -14,7 +14,7 @@ from funnel.guarantees.sided import over_set
 from funnel.history.allowed import Kept, exact_lifts, lifts_of
 from funnel.history.distributions import BoolArray
 from funnel.history.exact_distribution import WholeNumbers
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.history.library import constant_channels, distinct_channels, with_constants
 from funnel.history.observed import Observed
 from funnel.history.reached import ForObserver, Reached
@@ -48,14 +48,14 @@ class Proven:
     drawn_from: IntArray
     reached: tuple[Reached, ...]
 
-    def figures(self, standing: Standing, observed: Observed) -> dict[str, Any]:
-        """What a `Step` says of how far these go, about the people of a standing."""
+    def figures(self, status: HistoryStatus, observed: Observed) -> dict[str, Any]:
+        """What a `Step` says of how far these go, about the people of a status."""
         furthest = self.furthest
         return {
             "level": furthest.level,
-            "worst": None if furthest.worst is None else int(standing.nodes[furthest.worst]),
+            "worst": None if furthest.worst is None else int(status.nodes[furthest.worst]),
             "worst_secret_of": furthest.secret_of,
-            "by_observer": tuple(ForObserver.of(one, observed, standing.people) for one in self.reached),
+            "by_observer": tuple(ForObserver.of(one, observed, status.people) for one in self.reached),
         }
 
     @property
@@ -80,12 +80,12 @@ class _Decided:
     unsure: BoolArray
 
 
-def proven_weights(standing: Standing, library: WeightArray, drawn_from: IntArray, otherwise: IntArray) -> Proven:
+def proven_weights(status: HistoryStatus, library: WeightArray, drawn_from: IntArray, otherwise: IntArray) -> Proven:
     """Whole numbers near those that a programme found, for which the bound holds for every history.
 
     Parameters
     ----------
-    standing : Standing
+    status : HistoryStatus
         h histories.
     library : ndarray of uint64, shape (n, b, a)
         Channels.
@@ -100,18 +100,18 @@ def proven_weights(standing: Standing, library: WeightArray, drawn_from: IntArra
     other outputs say stays as it is.
     """
     drawn_from = drawn_from.copy()
-    every = np.arange(len(standing.nodes))
-    passes, unsure = _decided(standing, library, drawn_from, every)
+    every = np.arange(len(status.nodes))
+    passes, unsure = _decided(status, library, drawn_from, every)
     failing = np.flatnonzero(~passes)
     libraries, size = [library], len(library)
     for share in (*_REPAIRS, np.inf):
         if not len(failing):
             break
         if share < np.inf:
-            constants = share * np.where(unsure[failing], _distributions(standing, library, drawn_from, failing), 0.0)
+            constants = share * np.where(unsure[failing], _distributions(status, library, drawn_from, failing), 0.0)
             repaired = with_constants(library[drawn_from[failing]], constants)
             own = np.arange(len(failing))
-            verdict = _decided(standing, repaired, own, failing, exactly=0)[0]
+            verdict = _decided(status, repaired, own, failing, exactly=0)[0]
         else:
             repaired = constant_channels(otherwise[failing], *library.shape[1:])
             verdict = np.ones(len(failing), dtype=bool)
@@ -120,11 +120,11 @@ def proven_weights(standing: Standing, library: WeightArray, drawn_from: IntArra
         size += int(verdict.sum())
         failing = failing[~verdict]
     library, drawn_from = distinct_channels(np.concatenate(libraries), drawn_from)
-    return described(standing, library, drawn_from)
+    return described(status, library, drawn_from)
 
 
 def fitting(
-    standing: Standing,
+    status: HistoryStatus,
     library: WeightArray,
     candidates: IntArray,
     places: IntArray,
@@ -133,12 +133,12 @@ def fitting(
 
     Parameters
     ----------
-    standing : Standing
+    status : HistoryStatus
     library : ndarray of uint64, shape (m, b, a)
     candidates : ndarray of int64, shape (k, tries)
         Channels of the library, the best first; -1 where there are no more.
     places : ndarray of int64, shape (k,)
-        Which histories of the standing these are for.
+        Which histories of the status these are for.
     """
     found = np.full(len(places), -1, dtype=np.int64)
     left = np.arange(len(places))
@@ -147,34 +147,34 @@ def fitting(
         if not len(left):
             break
         channels = tried[left]
-        passes, _ = _decided(standing, library, channels, places[left])
+        passes, _ = _decided(status, library, channels, places[left])
         found[left[passes]] = channels[passes]
     return found
 
 
-def keeps(standing: Standing, library: WeightArray, drawn_from: IntArray) -> bool:
+def keeps(status: HistoryStatus, library: WeightArray, drawn_from: IntArray) -> bool:
     """Whether it is proven of all channels that they meet the bound for their histories; as `described`."""
     # The same row for every input tells nothing.
     telling = (library != library[:, :, :1]).any(axis=(1, 2))
     places = np.flatnonzero(telling[drawn_from])
-    passes, _ = _decided(standing, library, drawn_from[places], places, exactly=len(places))
+    passes, _ = _decided(status, library, drawn_from[places], places, exactly=len(places))
     return bool(passes.all())
 
 
-def described(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Proven:
+def described(status: HistoryStatus, library: WeightArray, drawn_from: IntArray) -> Proven:
     """How far channels go of which it is proven that they meet the bound for every history.
 
     Parameters
     ----------
-    standing : Standing
+    status : HistoryStatus
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
     reached: dict[tuple[str, str | None, bool], Reached] = {}
-    for one in (*standing.everybody, *standing.reported):
-        here, _ = one.among(standing.nodes)
+    for one in (*status.everybody, *status.reported):
+        here, _ = one.among(status.nodes)
         found = _reached(one, library, drawn_from[here])
-        moved, outside = np.zeros(len(standing.nodes)), np.zeros(len(standing.nodes))
+        moved, outside = np.zeros(len(status.nodes)), np.zeros(len(status.nodes))
         moved[here], outside[here] = found.moved, found.outside
         worst = None if found.worst is None else int(here[found.worst])
         found = replace(found, moved=moved, outside=outside, worst=worst)
@@ -183,22 +183,22 @@ def described(standing: Standing, library: WeightArray, drawn_from: IntArray) ->
     return Proven(library, drawn_from, tuple(reached.values()))
 
 
-def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> Reached:
-    """How far channels go for the observer and in the secret of a standing, by its own places."""
-    bounded, every = standing.bounded, np.arange(len(standing.nodes))
-    about = standing.who, standing.secret_name, bounded
-    judged = _decide(standing, library, drawn_from, every)
+def _reached(status: HistoryStatus, library: WeightArray, drawn_from: IntArray) -> Reached:
+    """How far channels go for the observer and in the secret of a status, by its own places."""
+    bounded, every = status.bounded, np.arange(len(status.nodes))
+    about = status.who, status.secret_name, bounded
+    judged = _decide(status, library, drawn_from, every)
     # Of those that a bound is proven for, whoever is not moved is within it.
-    may = standing.moved | (not bounded)
+    may = status.moved | (not bounded)
     outside = judged.outside & may
     for place in np.flatnonzero(judged.outside_open & may).tolist():
-        outputs = _exact_outputs(standing, place, library[drawn_from[place]])
-        outside[place] = not standing.allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
-    share = np.ones(len(every)) if standing.share is None else standing.share
-    people = standing.moved * share, outside * share
-    above = 32 * standing.error
-    moved_level = float(judged.nats[standing.moved].max()) + above if standing.moved.any() else None
-    nats = np.where(standing.moved, -1.0, judged.nats)
+        outputs = _exact_outputs(status, place, library[drawn_from[place]])
+        outside[place] = not status.allowed.within_exactly(outputs, status.priors[status.prior_of[place]])
+    share = np.ones(len(every)) if status.share is None else status.share
+    people = status.moved * share, outside * share
+    above = 32 * status.error
+    moved_level = float(judged.nats[status.moved].max()) + above if status.moved.any() else None
+    nats = np.where(status.moved, -1.0, judged.nats)
     if nats.max(initial=-1.0) < 0:
         nothing = Level(0.0, Witness(0, 0, None, Fraction(1), True))
         return Reached(*about, *people, nothing, None, moved_level)
@@ -206,14 +206,14 @@ def _reached(standing: Standing, library: WeightArray, drawn_from: IntArray) -> 
     if not bounded:
         level = Level(float(nats[place]) + above, Witness(int(judged.output[place]), 0, None, None, True))
         return Reached(*about, *people, level, place, moved_level)
-    witness = _witness(standing, place, int(judged.output[place]), library[drawn_from[place]])
+    witness = _witness(status, place, int(judged.output[place]), library[drawn_from[place]])
     # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
-    value = min(standing.guarantee.budget, float(nats[place]) + above)
+    value = min(status.guarantee.budget, float(nats[place]) + above)
     return Reached(*about, *people, Level(value, witness), place, moved_level)
 
 
 def _decided(
-    standing: Standing,
+    status: HistoryStatus,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
@@ -224,8 +224,8 @@ def _decided(
     So many of what floats leave open for an observer and a secret are decided in whole numbers; the others do not pass.
     """
     passes, unsure = np.ones(len(places), dtype=bool), np.zeros((len(places), library.shape[1]), dtype=bool)
-    for one in standing.everybody:
-        here, own = one.among(standing.nodes[places])
+    for one in status.everybody:
+        here, own = one.among(status.nodes[places])
         channels = drawn_from[here]
         judged = _decide(one, library, channels, own)
         unsure[here] |= judged.unsure
@@ -237,13 +237,13 @@ def _decided(
 
 
 def _decide(
-    standing: Standing,
+    status: HistoryStatus,
     library: WeightArray,
     drawn_from: IntArray,
     places: IntArray,
 ) -> _Decided:
     """What floats say of the histories at these places, each drawn from the channel at the same place of the list."""
-    count, (c, b) = len(places), (standing.laws.values.shape[1], library.shape[1])
+    count, (c, b) = len(places), (status.distributions.values.shape[1], library.shape[1])
     passes, may = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     outside, outside_open = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     nats, output = np.zeros(count), np.zeros(count, dtype=np.int64)
@@ -253,25 +253,25 @@ def _decide(
     step = max(1, _ENTRIES // (c * b))
     for start in range(0, count, step):
         some = order[start : start + step]
-        outputs = _outputs(standing, library, drawn_from[some], places[some])
-        for group in np.unique(standing.prior_of[places[some]]).tolist():
-            picked = np.flatnonzero(standing.prior_of[places[some]] == group)
+        outputs = _outputs(status, library, drawn_from[some], places[some])
+        for group in np.unique(status.prior_of[places[some]]).tolist():
+            picked = np.flatnonzero(status.prior_of[places[some]] == group)
             here = some[picked]
-            at, prior = places[here], standing.priors[group]
+            at, prior = places[here], status.priors[group]
             lifts = lifts_of(outputs[picked], prior)
-            inside, beyond = standing.allowed.within(lifts, standing.error)
+            inside, beyond = status.allowed.within(lifts, status.error)
             before = lifts_of(outputs[picked].sum(axis=2)[:, :, None], prior)[:, :, 0]
-            moved, sound = standing.moved[at], standing.laws.sound[at]
+            moved, sound = status.moved[at], status.distributions.sound[at]
             unchanged = constant[drawn_from[here]]
             fits = inside.copy()
-            fits[moved] = standing.allowed.no_worse(lifts[moved], before[moved], standing.error)
-            kept = _kept(standing, library, drawn_from[here], at, unchanged)
+            fits[moved] = status.allowed.no_worse(lifts[moved], before[moved], status.error)
+            kept = _kept(status, library, drawn_from[here], at, unchanged)
             fits &= kept
             leaves = np.zeros_like(inside)
-            if standing.reserved is not None:
-                stays, leaves = standing.reserved.within.within(lifts, standing.error)
-                fits &= stays | ~standing.reserves[at, None]
-                leaves &= standing.reserves[at, None]
+            if status.reserved is not None:
+                stays, leaves = status.reserved.within.within(lifts, status.error)
+                fits &= stays | ~status.reserves[at, None]
+                leaves &= status.reserves[at, None]
             unsure[here] = ~fits
             good = fits.all(axis=1)
             passes[here] = unchanged | (good & sound)
@@ -280,14 +280,14 @@ def _decide(
             outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
             outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
             # What never occurs has no level at all.
-            levels = np.where(outputs[picked].any(axis=1), standing.nats(lifts), -1.0)
+            levels = np.where(outputs[picked].any(axis=1), status.nats(lifts), -1.0)
             output[here] = levels.argmax(axis=1)
             nats[here] = levels.max(axis=1)
     return _Decided(passes, may, outside, outside_open, nats, output, unsure)
 
 
 def _kept(
-    standing: Standing,
+    status: HistoryStatus,
     library: WeightArray,
     channels: IntArray,
     places: IntArray,
@@ -297,80 +297,80 @@ def _kept(
 
     Those of new people are decided in whole numbers, over tables of counts alone.
     """
-    possible = standing.possible
+    possible = status.possible
     kept = np.ones((len(places), library.shape[1]), dtype=bool)
     if possible is None:
         return kept
-    nodes = standing.nodes[places]
+    nodes = status.nodes[places]
     versions, steps = possible.steps_of(nodes)
     for v in np.unique(versions[~unchanged]).tolist():
         here = np.flatnonzero((versions == v) & ~unchanged)
         if steps[v].is_first:
             for one in here.tolist():
-                kept[one] = _kept_of_new(standing, possible.for_new_people(standing.guarantee), library[channels[one]])
+                kept[one] = _kept_of_new(status, possible.for_new_people(status.guarantee), library[channels[one]])
             continue
         weights = library[channels[here]]
         rows = np.ldexp(weights.astype(np.float64), -WORD_BITS)
-        _, found = told_of(possible, steps[v], nodes[here], rows, standing.allowed, weights)
+        _, found = told_of(possible, steps[v], nodes[here], rows, status.allowed, weights)
         kept[here] = found.holds.reshape(len(here), -1)
     return kept
 
 
-def _kept_of_new(standing: Standing, guarantee: Kept, weights: WeightArray) -> BoolArray:
+def _kept_of_new(status: HistoryStatus, guarantee: Kept, weights: WeightArray) -> BoolArray:
     """The same of a channel (b, a) for new people; (b,)."""
-    over = over_set(guarantee, standing.joint)
+    over = over_set(guarantee, status.joint)
     if over is None:
         # Decided for the published counts alone.
         return np.zeros(len(weights), dtype=bool)
-    if guarantee.holds_for(standing.joint, weights):
+    if guarantee.holds_for(status.joint, weights):
         return np.ones(len(weights), dtype=bool)
-    levels = over.output_levels(standing.joint, np.ldexp(weights.astype(np.float64), -WORD_BITS))
+    levels = over.output_levels(status.joint, np.ldexp(weights.astype(np.float64), -WORD_BITS))
     beyond = levels > guarantee.budget * (1 - _NEAR)
     return ~(beyond if beyond.any() else np.ones_like(beyond))
 
 
-def _outputs(standing: Standing, library: WeightArray, channels: IntArray, places: IntArray) -> FloatArray:
+def _outputs(status: HistoryStatus, library: WeightArray, channels: IntArray, places: IntArray) -> FloatArray:
     """P(s, y | h), shape (k, c, b), of histories sorted by their channels."""
-    (_, c, a), b = standing.laws.values.shape, library.shape[1]
+    (_, c, a), b = status.distributions.values.shape, library.shape[1]
     outputs = np.empty((len(places), c, b))
     starts = np.flatnonzero(np.diff(channels, prepend=-1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(places)], strict=True):
         rows = np.ldexp(library[channels[start]].astype(np.float64), -WORD_BITS)
-        outputs[start:end] = (standing.laws.values[places[start:end]].reshape(-1, a) @ rows.T).reshape(-1, c, b)
+        outputs[start:end] = (status.distributions.values[places[start:end]].reshape(-1, a) @ rows.T).reshape(-1, c, b)
     return outputs
 
 
-def _distributions(standing: Standing, library: WeightArray, drawn_from: IntArray, places: IntArray) -> FloatArray:
+def _distributions(status: HistoryStatus, library: WeightArray, drawn_from: IntArray, places: IntArray) -> FloatArray:
     """P(y | h) of some histories, shape (k, b)."""
-    inputs = standing.laws.values[places].sum(axis=1)
+    inputs = status.distributions.values[places].sum(axis=1)
     rows = np.ldexp(library[drawn_from[places]].astype(np.float64), -WORD_BITS)
-    laws = np.einsum("ka,kba->kb", inputs, rows)
-    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+    distributions = np.einsum("ka,kba->kb", inputs, rows)
+    return np.asarray(distributions / distributions.sum(axis=1, keepdims=True))
 
 
-def _exact_outputs(standing: Standing, place: int, weights: WeightArray) -> WholeNumbers:
+def _exact_outputs(status: HistoryStatus, place: int, weights: WeightArray) -> WholeNumbers:
     """P(s, y | h) of one history times some whole number; Python integers, shape (c, b)."""
-    return np.asarray(standing.exact_law(place) @ weights.astype(object).T)
+    return np.asarray(status.exact_distribution(place) @ weights.astype(object).T)
 
 
-def _passes_exactly(standing: Standing, place: int, weights: WeightArray) -> bool:
-    outputs, prior = _exact_outputs(standing, place, weights), standing.priors[standing.prior_of[place]]
-    decide = standing.allowed.no_worse_exactly if standing.moved[place] else standing.allowed.within_exactly
-    if standing.reserved is not None and standing.reserves[place]:
-        return decide(outputs, prior) and standing.reserved.within.within_exactly(outputs, prior)
+def _passes_exactly(status: HistoryStatus, place: int, weights: WeightArray) -> bool:
+    outputs, prior = _exact_outputs(status, place, weights), status.priors[status.prior_of[place]]
+    decide = status.allowed.no_worse_exactly if status.moved[place] else status.allowed.within_exactly
+    if status.reserved is not None and status.reserves[place]:
+        return decide(outputs, prior) and status.reserved.within.within_exactly(outputs, prior)
     return decide(outputs, prior)
 
 
-def _witness(standing: Standing, place: int, output: int, weights: WeightArray) -> Witness:
+def _witness(status: HistoryStatus, place: int, output: int, weights: WeightArray) -> Witness:
     """Where an output of a history says most, exactly."""
-    prior = standing.priors[standing.prior_of[place]]
+    prior = status.priors[status.prior_of[place]]
     seen = np.flatnonzero(prior).tolist()
-    lifts = exact_lifts(_exact_outputs(standing, place, weights[output : output + 1]), prior)[0]
+    lifts = exact_lifts(_exact_outputs(status, place, weights[output : output + 1]), prior)[0]
     high, low = max(range(len(lifts)), key=lifts.__getitem__), min(range(len(lifts)), key=lifts.__getitem__)
-    if standing.allowed.apart is not None:
+    if status.allowed.apart is not None:
         ratio = lifts[high] / lifts[low] if lifts[low] else None
-        return Witness(output, seen[high], seen[low], ratio, True, standing.given)
-    sides = standing.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]))[:, 0]
+        return Witness(output, seen[high], seen[low], ratio, True, status.given)
+    sides = status.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]))[:, 0]
     if sides[0] >= sides[1] or math.isnan(sides[1]):
-        return Witness(output, seen[high], None, lifts[high], True, standing.given)
-    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False, standing.given)
+        return Witness(output, seen[high], None, lifts[high], True, status.given)
+    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False, status.given)

@@ -14,7 +14,7 @@ from funnel.guarantees.srlip import SRLIP
 from funnel.history.aim import Aim
 from funnel.history.allowed import Kept
 from funnel.history.conditions import Beliefs, cone_over
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.history.kept_rows import FoundRows, KeptRows
 from funnel.history.library import effective_weights, integer_library, with_constants
 from funnel.history.observed import Observed
@@ -57,7 +57,7 @@ _AGAIN_MORE = (*(1.0,) * 12, *(2.0**bits for bits in (0.01, 0.05, 0.25, 1, 4, 10
 class RowChoice:
     """What the rows of a version are chosen for: histories, whom W is an average over, and what is aimed at."""
 
-    standing: Standing
+    status: HistoryStatus
     observed: Observed
     target: Protocol
     aim: Aim
@@ -70,7 +70,7 @@ class RowChoice:
 
     @property
     def declared(self) -> Kept:
-        return self.standing.guarantee
+        return self.status.guarantee
 
     @property
     def inside(self) -> Kept:
@@ -80,7 +80,7 @@ class RowChoice:
     @cached_property
     def places(self) -> IntArray:
         """The history of every entry of ``observed``, by its place."""
-        return np.searchsorted(self.standing.nodes, self.observed.nodes)
+        return np.searchsorted(self.status.nodes, self.observed.nodes)
 
     def effective(self, rows: Proven) -> WeightArray:
         """W of these rows."""
@@ -89,7 +89,7 @@ class RowChoice:
     def with_row(self, rows: Proven, constants: FloatArray, likeliest: IntArray) -> Proven:
         """Rows with so much of a constant one in all channels."""
         library = with_constants(rows.library, np.tile(constants, (len(rows.library), 1)))
-        return proven_weights(self.standing, library, rows.drawn_from, likeliest)
+        return proven_weights(self.status, library, rows.drawn_from, likeliest)
 
     def best(
         self, inner: Kept, budget: Budget, progress: Progress, kept: KeptRows | None = None, digest: str = ""
@@ -98,7 +98,7 @@ class RowChoice:
 
         Rows that were kept under the digest of all that they depend on are not searched again, but rounded and proven.
         """
-        standing, aim, target = self.standing, self.aim, self.target
+        status, aim, target = self.status, self.aim, self.target
         found = None if kept is None else kept.find_rows(digest)
         if found is None:
             spent = budget.spent
@@ -108,24 +108,24 @@ class RowChoice:
                 kept.keep_rows(digest, found)
         else:
             budget.spend(found.work)
-        library, assigned, masses = found.library, found.assigned, standing.masses()
+        library, assigned, masses = found.library, found.assigned, status.masses()
         if self.observed.totals is not None:
             library, assigned = _expected(library, assigned, masses)
         otherwise = (masses @ aim.starts()[0].T).argmax(axis=1)
         published = aim.outputs(len(target.outputs))
         library = _over_all(library, published, len(target.outputs))
-        return proven_weights(standing, integer_library(library), assigned, published[otherwise])
+        return proven_weights(status, integer_library(library), assigned, published[otherwise])
 
     def _searched(self, inner: Kept, budget: Budget, progress: Progress) -> tuple[FloatArray, IntArray]:
         """The best rows over all histories that programmes find: a library (n, b, a) and the channel of each."""
-        standing, joint, aim, target = self.standing, self.joint, self.aim, self.target
-        masses = standing.masses()
+        status, joint, aim, target = self.status, self.joint, self.aim, self.target
+        masses = status.masses()
         search: RowSearch | PossibleSearch
-        if standing.possible is None:
-            beliefs = Beliefs.of(standing, inner)
-            search = RowSearch(beliefs.laws, masses, beliefs.cone_of, beliefs.cones, beliefs.sizes)
+        if status.possible is None:
+            beliefs = Beliefs.of(status, inner)
+            search = RowSearch(beliefs.distributions, masses, beliefs.cone_of, beliefs.cones, beliefs.sizes)
         else:
-            search = PossibleSearch(standing, standing.possible, masses, inner, target.matrix)
+            search = PossibleSearch(status, status.possible, masses, inner, target.matrix)
         limited, begun = math.isfinite(budget.remaining), budget.remaining
 
         def solve(gains: FloatArray) -> Rows | None:
@@ -156,7 +156,7 @@ class RowChoice:
         else:
             conditions = self.whole.conditions(self.cone_of_whole(self.whole), joint.counts.sum(axis=0))
         return best_together(
-            standing,
+            status,
             self.observed,
             conditions,
             aim,
@@ -190,7 +190,7 @@ class RowChoice:
         And W. Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that
         says nothing is allowed whatever the history, and so is its sum with one that is.
         """
-        standing, joint = self.standing, self.joint
+        status, joint = self.status, self.joint
         is_alone = self.read_alone and self.whole is None
         published, size = self.aim.outputs(len(self.target.outputs)), len(self.target.outputs)
 
@@ -201,7 +201,7 @@ class RowChoice:
 
         if self.read_alone and self.whole is not None and self.aim.balanced is None:
             proven = self.within_whole(proven, self.whole)
-        likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, self.effective(proven)).argmax()))
+        likeliest = np.full(len(status.nodes), int(marginal_weights(joint, self.effective(proven)).argmax()))
         if is_alone:
             proven = self.within_bound(proven, likeliest) or proven
         for _ in range(0 if in_balance is None else _BALANCED):
@@ -213,7 +213,7 @@ class RowChoice:
             proven = self.with_row(proven, constants, likeliest)
         if not keeps(proven):
             silent = integer_library(_over_all(self.aim.silent[None], published, size))
-            proven = proven_weights(standing, silent, np.zeros_like(likeliest), likeliest)
+            proven = proven_weights(status, silent, np.zeros_like(likeliest), likeliest)
         weights = self.effective(proven)
         mechanism = INVARIANT if self.target.is_invariant else "history"
         marginal, outputs = marginal_weights(joint, weights), self.target.outputs
@@ -251,7 +251,7 @@ class RowChoice:
         after, joint = with_rows(proven), self.joint
         if self.declared.holds_for(whole.joint, after.weights()):
             return proven
-        likeliest = np.full(len(self.standing.nodes), int(whole.constant.argmax()))
+        likeliest = np.full(len(self.status.nodes), int(whole.constant.argmax()))
         cone = self.cone_of_whole(whole)
         room = np.maximum(-whole.conditions(cone, joint.counts.sum(axis=0)).sum(axis=1), 1e-300)
         needed = np.maximum(after.excess(cone) / room, 0.0).max(axis=1, initial=0.0)
@@ -268,9 +268,9 @@ class RowChoice:
 
     def silent(self, whole: Whole) -> Proven:
         """The constant row that the whole has for them, for everybody."""
-        nothing = np.zeros(len(self.standing.nodes), dtype=np.int64)
+        nothing = np.zeros(len(self.status.nodes), dtype=np.int64)
         library = np.repeat(whole.now[None, :, None], len(self.joint.inputs), axis=2)
-        return proven_weights(self.standing, library, nothing, nothing + int(whole.now.argmax()))
+        return proven_weights(self.status, library, nothing, nothing + int(whole.now.argmax()))
 
 
 def _over_all(library: FloatArray, published: IntArray, size: int) -> FloatArray:

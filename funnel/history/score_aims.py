@@ -137,9 +137,9 @@ class Estimating(_Scored):
     def _variance(self, channel: FloatArray) -> tuple[FloatArray, float]:
         """``J⁻¹ wanted`` and the sum of the variances of what is wanted, for one record."""
         occurring = self.p > 0
-        law = channel[:, occurring] * self.p[occurring]
-        outputs = law.sum(axis=1)
-        told = law[outputs > 0] / np.sqrt(outputs[outputs > 0])[:, None] / np.sqrt(self.p[occurring])
+        distribution = channel[:, occurring] * self.p[occurring]
+        outputs = distribution.sum(axis=1)
+        told = distribution[outputs > 0] / np.sqrt(outputs[outputs > 0])[:, None] / np.sqrt(self.p[occurring])
         information = told.T @ told + _RIDGE * np.eye(told.shape[1])
         pulled = np.linalg.solve(information, self.wanted)
         return pulled, max(float((pulled * self.wanted).sum()) - self.certain, _RIDGE)
@@ -158,9 +158,11 @@ def aim_for(utility: Utility, joint: Joint, target: FloatArray) -> Aim:
 
 def score_means(channel: FloatArray, p: FloatArray, scores: FloatArray, unused: FloatArray) -> FloatArray:
     """The mean scores (b, r) among those who get an output; where nobody does, those of another channel (b, a)."""
-    law = np.where((channel @ p > _UNUSED)[:, None], channel, unused) * p
-    outputs = law.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(law @ scores, outputs, out=np.zeros((len(law), scores.shape[1])), where=outputs > 0))
+    distribution = np.where((channel @ p > _UNUSED)[:, None], channel, unused) * p
+    outputs = distribution.sum(axis=1, keepdims=True)
+    return np.asarray(
+        np.divide(distribution @ scores, outputs, out=np.zeros((len(distribution), scores.shape[1])), where=outputs > 0)
+    )
 
 
 def gains_of_scores(channel: FloatArray, p: FloatArray, scores: FloatArray, unused: FloatArray) -> FloatArray:

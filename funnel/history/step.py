@@ -106,7 +106,7 @@ class Step:
         target, channel : Protocol
             What was aimed at, and the effective channel of all rows.
         """
-        first, law = steps[0], observed.joint
+        first, distribution = steps[0], observed.joint
         starts = np.cumsum([0, *(len(step.library) for step in steps[:-1])])
         library, drawn_from = distinct_channels(
             np.concatenate([step.library for step in steps]),
@@ -130,10 +130,10 @@ class Step:
             by_observer=tuple(
                 ForObserver.of_rows(rows) for rows in zip(*(step.by_observer for step in steps), strict=True)
             ),
-            utility=mutual_information(law, channel),
-            alone=mutual_information(law, target),
-            bound=law.entropy,
-            entropy=law.entropy,
+            utility=mutual_information(distribution, channel),
+            alone=mutual_information(distribution, target),
+            bound=distribution.entropy,
+            entropy=distribution.entropy,
             waves=tuple(steps),
         )
 

@@ -152,7 +152,7 @@ class Tangent:
             of_rows, own = np.array(solution.row_dual), inputs + outputs * rows
             duals[one] = of_rows[inputs:own].reshape(outputs, rows) / scale[one]
             if len(self._cuts):
-                # What a condition of a member costs, as one on the mean law with the same share of its room.
+                # What a condition of a member costs, as one on the mean distribution with the same share of its room.
                 condition, output = self._at.T
                 room = self._sizes * conditions.slack[one, condition]
                 np.add.at(duals[one], (output, condition), of_rows[own:] / room)
@@ -221,11 +221,11 @@ class Tangent:
         Parameters
         ----------
         channel : ndarray, shape (b, a)
-            The solution of the programme for the mean law.
+            The solution of the programme for the mean distribution.
         parts : sequence of Conditions
             Those of the members; members that are held are not helped.
         mean : Conditions
-            Of the mean law.
+            Of the mean distribution.
         rounds : int
             At most.
         """
@@ -329,8 +329,8 @@ def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
 def cleaned(channels: FloatArray, conditions: Conditions) -> FloatArray:
     """Channels (m, b, a) without the solver's rounding: nothing negative, columns sum to 1, no output of mere rounding.
 
-    Inputs that a history excludes get the law of the output. Where outputs have to stand still they do so up to the
-    rounding of doubles, as far as that can be had by small relative changes.
+    Inputs that a history excludes get the distribution of the output. Where outputs have to stand still they do so up
+    to the rounding of doubles, as far as that can be had by small relative changes.
     """
     given = conditions.given
     channels = np.where(channels > _NOTHING, channels, 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.history.aim import Aim
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.history.observed import Observed
 from funnel.history.programme import Rows
 from funnel.joint import FloatArray, IntArray
@@ -71,7 +71,7 @@ class _Prices:
 
 
 def best_together(
-    standing: Standing,
+    status: HistoryStatus,
     observed: Observed,
     conditions: FloatArray,
     aim: Aim,
@@ -86,7 +86,7 @@ def best_together(
 
     Parameters
     ----------
-    standing : Standing
+    status : HistoryStatus
         h histories.
     observed : Observed
     conditions : ndarray, shape (k, a)
@@ -104,7 +104,7 @@ def best_together(
     SolverError
         If there is nothing to search.
     """
-    search = _Search(standing, observed, aim, conditions)
+    search = _Search(status, observed, aim, conditions)
     best, most = None, -np.inf
     for start in aim.starts():
         if most > -np.inf and not begins():
@@ -131,10 +131,10 @@ def best_together(
 class _Search:
     """What was found for the histories of a version so far, the conditions (k, a) on W, and cuts (m, a) of its rows."""
 
-    def __init__(self, standing: Standing, observed: Observed, aim: Aim, conditions: FloatArray) -> None:
-        self._standing, self._observed, self._aim, self._conditions = standing, observed, aim, conditions
+    def __init__(self, status: HistoryStatus, observed: Observed, aim: Aim, conditions: FloatArray) -> None:
+        self._status, self._observed, self._aim, self._conditions = status, observed, aim, conditions
         self._cuts, self._cut = np.zeros((0, conditions.shape[1])), np.zeros(0, dtype=np.int64)
-        self._parts = np.zeros(len(standing.nodes), dtype=np.int64) if aim.parts is None else aim.parts
+        self._parts = np.zeros(len(status.nodes), dtype=np.int64) if aim.parts is None else aim.parts
         # Rows that publish the same whatever the input is tell nothing: they are always allowed.
         self._outputs, inputs = aim.starts()[0].shape
         everybody = self._effective(np.ones((1, 1, inputs)), np.zeros_like(self._parts))[:, 0]
@@ -232,7 +232,7 @@ class _Search:
     def _effective(self, library: FloatArray, assigned: IntArray) -> FloatArray:
         """What parts of the histories add to W(y|x), with their shares among the people of each input, (q, b, a)."""
         observed, parts = self._observed, self._parts
-        places = np.searchsorted(self._standing.nodes, observed.nodes)
+        places = np.searchsorted(self._status.nodes, observed.nodes)
         channels, number = assigned[places], int(parts.max()) + 1
         people = np.zeros((number, len(library), len(observed.joint.inputs)))
         np.add.at(people, (parts[places], channels, observed.inputs), observed.chosen_for)
@@ -315,6 +315,6 @@ def constants_needed(conditions: FloatArray, channel: FloatArray, balanced: Floa
     needed = np.asarray(np.maximum(missed / room, 0.0).max(axis=1, initial=0.0))
     if balanced is None:
         return needed
-    law, wanted = channel @ balanced + needed, balanced[balanced > 0]
+    distribution, wanted = channel @ balanced + needed, balanced[balanced > 0]
     # Whoever has too much stays as they are, and all others get more.
-    return np.asarray(needed + np.maximum((law / wanted).max() * wanted - law, 0.0))
+    return np.asarray(needed + np.maximum((distribution / wanted).max() * wanted - distribution, 0.0))

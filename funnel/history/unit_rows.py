@@ -168,6 +168,6 @@ def second_rows(rows: UnitRows, cells: IntArray, first: Joint) -> tuple[IntArray
 
 
 def counted_cells(cells: IntArray, like: Joint) -> Joint:
-    """The joint law of some rows, over the alphabets of another one."""
+    """The joint distribution of some rows, over the alphabets of another one."""
     counts = np.bincount(cells, minlength=like.counts.size).reshape(like.counts.shape)
     return Joint(counts, like.secret, like.inputs)

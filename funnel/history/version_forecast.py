@@ -284,8 +284,8 @@ def cost_of(step: Step) -> ReserveCost:
 def moved_next(step: Step) -> float | None:
     """How many people the frequencies alone would move beyond the bound, if they changed again as they last did.
 
-    Everybody's history after this version is weighed by its probability, ``n_h P(y|h)``; the law of changes since the
-    latest version before it, with the same values, is applied to ``P(s, x | h, y)``.
+    Everybody's history after this version is weighed by its probability, ``n_h P(y|h)``; the distribution of changes
+    since the latest version before it, with the same values, is applied to ``P(s, x | h, y)``.
     """
     if not len(step.past) or not step.observed.changes:
         return None
@@ -294,21 +294,21 @@ def moved_next(step: Step) -> float | None:
     before = step.past.chapters[latest].joint
     if (before.secret, before.inputs) != (joint.secret, joint.inputs):
         return None
-    standing = stand(step.past, step.observed, step.guarantee)
+    status = stand(step.past, step.observed, step.guarantee)
     rows = step.library.astype(np.float64) / DENOMINATOR
     again = Kernel(joint.counts.size, joint, changes)
     stayed = np.bincount(changes.after, changes.records, joint.counts.size)
     prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
     seen = prior > 0
     expected = 0.0
-    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
-    for law, people, channel in zip(standing.laws.values, standing.people, channels, strict=True):
+    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+    for distribution, people, channel in zip(status.distributions.values, status.people, channels, strict=True):
         # P(s, x, y | h), (b, c, a), and what becomes of it.
-        masses = law[None] * rows[channel][:, None, :]
+        masses = distribution[None] * rows[channel][:, None, :]
         outputs = masses.sum(axis=(1, 2))
         masses, outputs = masses[outputs > 0], outputs[outputs > 0]
         secrets = again.after(masses.reshape(len(masses), -1)).reshape(masses.shape).sum(axis=2)
         lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
-        _, outside = standing.allowed.within(lifts.T[None], _CLOSE)
+        _, outside = status.allowed.within(lifts.T[None], _CLOSE)
         expected += float(people * outputs[outside[0]].sum() / outputs.sum())
     return expected * step.observed.weight

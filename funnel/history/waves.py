@@ -81,19 +81,21 @@ class UnitVersion:
         of_wave = replace(self.terms, version=name, target=target, budget=budget)
         return of_wave.decide(past, observed, read_alone=read_alone, whole=whole)
 
-    def channel(self, law: Joint, weights: WeightArray) -> Protocol:
+    def channel(self, distribution: Joint, weights: WeightArray) -> Protocol:
         """The effective channel of all rows."""
-        marginal, outputs = marginal_weights(law, weights), self.terms.aim.outputs
+        marginal, outputs = marginal_weights(distribution, weights), self.terms.aim.outputs
         mechanism = INVARIANT if self.terms.aim.is_invariant else "history"
-        return Protocol(weights, marginal, law.inputs, outputs, mechanism, str(self.terms.guarantee))
+        return Protocol(weights, marginal, distribution.inputs, outputs, mechanism, str(self.terms.guarantee))
 
-    def drawn_people(self, law: Joint, changes: Mapping[int, Changes], before: IntArray, secrets: Secrets) -> Observed:
-        """All rows as people with a history before each, -1 of those forgotten, for whoever knows a law of them."""
+    def drawn_people(
+        self, distribution: Joint, changes: Mapping[int, Changes], before: IntArray, secrets: Secrets
+    ) -> Observed:
+        """All rows as people with a history before each (-1 if forgotten), for an observer of a distribution."""
         inputs, a = self.cells % len(self.joint.inputs), len(self.joint.inputs)
         pairs, records = np.unique(np.maximum(before, 0) * a + inputs, return_counts=True)
         silent = np.bincount(inputs[before < 0], minlength=a)
-        totals = None if law is self.joint else self.joint
-        return Observed(law, changes, pairs // a, pairs % a, records, silent, totals=totals, secrets=secrets)
+        totals = None if distribution is self.joint else self.joint
+        return Observed(distribution, changes, pairs // a, pairs % a, records, silent, totals=totals, secrets=secrets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +175,9 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     Their posterior of a unit's secret is within the guarantee after every row. How many rows a unit has is taken for
     known: it is no evidence.
 
-    The law of the change from a row to the next is that of all pairs of successive rows, whichever they are: with rows
-    in a random order all such pairs of a unit are alike, and deep waves have too few units for a law of their own.
+    The distribution of the change from a row to the next is that of all pairs of successive rows, whichever they are:
+    with rows in a random order all such pairs of a unit are alike, and deep waves have too few units for a distribution
+    of their own.
 
     Parameters
     ----------

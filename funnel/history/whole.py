@@ -95,11 +95,11 @@ class Whole:
         return np.asarray(balanced(weights[None])[0])
 
     def ended(self) -> Whole:
-        """Once all rows are drawn but those of units that are forgotten: they are drawn from the law of all others."""
+        """Once all rows are drawn but those of units that are forgotten: they are drawn from that of all others."""
         if not self.speaking or self.speaking == self.joint.n:
             return self
-        law = balanced((self.said.sum(axis=1) // self.speaking).astype(np.uint64)[None, :, None])[0, :, 0]
-        return replace(self, constant=np.asarray(law))
+        distribution = balanced((self.said.sum(axis=1) // self.speaking).astype(np.uint64)[None, :, None])[0, :, 0]
+        return replace(self, constant=np.asarray(distribution))
 
     def conditions(self, cone: FloatArray, records: IntArray) -> FloatArray:
         """What rows with so many records of each input, (a,), add to the conditions (k, c) on the whole; (k, a)."""

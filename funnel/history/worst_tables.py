@@ -143,16 +143,16 @@ def _most_below(told: Told, prior: FloatArray, condition: list[int], allowed: Al
 
 
 def worst_distribution(step: PossibleStep, told: Sequence[Told], found: Worst, place: int, k: int) -> FloatArray:
-    """The law (c, a), up to a factor, that is nearly the worst for an output and a condition."""
+    """The distribution (c, a), up to a factor, that is nearly the worst for an output and a condition."""
     known, (kind, s, t) = int(found.known[k]), found.which[k].tolist()
-    low, high = told[known].least_law[place], told[known].most_law[place]
+    low, high = told[known].least_distribution[place], told[known].most_distribution[place]
     if known:
         low, high = low * step.known[known - 1].inside, high * step.known[known - 1].inside
-    law: FloatArray = (high if kind == 1 else low).copy()
-    law[s] = low[s] if kind == 1 else high[s]
+    distribution: FloatArray = (high if kind == 1 else low).copy()
+    distribution[s] = low[s] if kind == 1 else high[s]
     if kind == 2:
-        law[t] = low[t]
-    return law
+        distribution[t] = low[t]
+    return distribution
 
 
 def told_of(

@@ -1,4 +1,4 @@
-"""Measures of utility and leakage that are no guarantees, for a protocol over a joint law; information in nats.
+"""Measures of utility and leakage that are no guarantees, for a protocol over a joint distribution, in nats.
 
 Conventions, in every measure: secrets and inputs that never occur (probability 0 under the counts) are left out, as are
 outputs that never occur; results per output are nan there. Cells of probability zero contribute nothing to averages.

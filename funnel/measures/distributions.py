@@ -15,7 +15,7 @@ Counted = Literal["inputs", "secret", "secret and inputs"]
 
 
 def read_distribution(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:
-    """The joint law over what the protocol reads, and its weights for these inputs, shape (b, |inputs|).
+    """The joint distribution over what the protocol reads, and its weights for these inputs, shape (b, |inputs|).
 
     Raises
     ------
@@ -37,9 +37,9 @@ def input_output_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
     >>> funnel.measures.input_output_distribution(joint, protocol).round(4).tolist()
     [[0.2719, 0.0641, 0.0641], [0.0641, 0.2719, 0.0641], [0.032, 0.032, 0.1359]]
     """
-    read, law = _distribution_of_read(joint, protocol)
+    read, distribution = _distribution_of_read(joint, protocol)
     c, a = joint.counts.shape
-    return law if read is joint else np.asarray(law.reshape(c, a, -1).sum(axis=0))
+    return distribution if read is joint else np.asarray(distribution.reshape(c, a, -1).sum(axis=0))
 
 
 def secret_output_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
@@ -65,19 +65,19 @@ def record_output_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
 
     Examples
     --------
-    >>> law = funnel.measures.record_output_distribution(joint, protocol)
-    >>> law.shape, law[0].round(4).tolist()
+    >>> distribution = funnel.measures.record_output_distribution(joint, protocol)
+    >>> distribution.shape, distribution[0].round(4).tolist()
     ((6, 3), [0.2039, 0.048, 0.048])
     """
-    read, law = _distribution_of_read(joint, protocol)
+    read, distribution = _distribution_of_read(joint, protocol)
     if read is not joint:
-        return law
+        return distribution
     channel = _channel(protocol.weights_for(joint.inputs), protocol)
     return np.asarray((joint.p[:, :, None] * channel.T).reshape(joint.p.size, -1))
 
 
 def counted_distribution(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray:
-    """The joint law of the counted columns and the output, shape (number of counted symbols, b).
+    """The joint distribution of the counted columns and the output, shape (number of counted symbols, b).
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def counted_distribution(joint: Joint, protocol: Protocol, counts: Counted) -> F
     SpecError
         If ``counts`` is none of these.
     DataError
-        If the protocol reads other columns than the joint law has.
+        If the protocol reads other columns than the joint distribution has.
 
     Examples
     --------
@@ -113,9 +113,9 @@ def lift(joint: Joint, protocol: Protocol) -> FloatArray:
     >>> funnel.measures.lift(joint, protocol).round(4).tolist()
     [[1.4941, 0.7882, 0.6065], [0.6706, 1.1412, 1.2623]]
     """
-    law = secret_output_distribution(joint, protocol)
-    outer = np.outer(joint.p_secret, law.sum(axis=0))
-    return np.asarray(np.divide(law, outer, out=np.full(law.shape, np.nan), where=outer > 0))
+    distribution = secret_output_distribution(joint, protocol)
+    outer = np.outer(joint.p_secret, distribution.sum(axis=0))
+    return np.asarray(np.divide(distribution, outer, out=np.full(distribution.shape, np.nan), where=outer > 0))
 
 
 def _distribution_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, FloatArray]:

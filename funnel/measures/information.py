@@ -61,9 +61,9 @@ def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Coun
         # The joint's own entropy comes from the counts, without the rounding of sums over outputs.
         whole = joint.entropy
         return min(1.0, mutual_information(joint, protocol) / whole) if whole > 0 else 0.0
-    law = counted_distribution(joint, protocol, counts)
-    whole = _entropy(law.sum(axis=1))
-    return min(1.0, information_of(law) / whole) if whole > 0 else 0.0
+    distribution = counted_distribution(joint, protocol, counts)
+    whole = _entropy(distribution.sum(axis=1))
+    return min(1.0, information_of(distribution) / whole) if whole > 0 else 0.0
 
 
 def secret_information(joint: Joint, protocol: Protocol) -> float:
@@ -79,11 +79,11 @@ def secret_information(joint: Joint, protocol: Protocol) -> float:
     return mutual_information(joint, protocol, "secret")
 
 
-def information_of(law: FloatArray) -> float:
-    """Mutual information of a joint law given as a matrix, never below zero."""
-    outer = np.outer(law.sum(axis=1), law.sum(axis=0))
-    cells = law > 0
-    return max(0.0, float((law[cells] * np.log(law[cells] / outer[cells])).sum()))
+def information_of(distribution: FloatArray) -> float:
+    """Mutual information of a joint distribution given as a matrix, never below zero."""
+    outer = np.outer(distribution.sum(axis=1), distribution.sum(axis=0))
+    cells = distribution > 0
+    return max(0.0, float((distribution[cells] * np.log(distribution[cells] / outer[cells])).sum()))
 
 
 def _sparse_information(joint: Joint, protocol: Protocol, counts: Counted) -> float:
@@ -99,8 +99,8 @@ def _sparse_information(joint: Joint, protocol: Protocol, counts: Counted) -> fl
     return information_of(secret_output_distribution(joint, protocol))
 
 
-def _entropy(law: FloatArray) -> float:
-    seen = law[law > 0]
+def _entropy(distribution: FloatArray) -> float:
+    seen = distribution[distribution > 0]
     return max(0.0, float(-(seen * np.log(seen)).sum()))
 
 

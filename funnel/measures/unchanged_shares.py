@@ -99,9 +99,9 @@ def unchanged(joint: Joint, protocol: Protocol) -> Unchanged:
     full[entries.inputs[stays & (entries.values == protocol.denominator)]] = True
     exact = full & (p > 0) & ~entered[own]
     true, shown = _codes(inputs, outputs)
-    law = p[entries.inputs] * weights
+    distribution = p[entries.inputs] * weights
     by_column = np.array(
-        [law[shown[entries.outputs, j] == true[entries.inputs, j]].sum() for j in range(true.shape[1])]
+        [distribution[shown[entries.outputs, j] == true[entries.inputs, j]].sum() for j in range(true.shape[1])]
     )
     prior = read.p_secret
     kept = read.p @ by_value

@@ -53,7 +53,7 @@ class Utility(ABC):
 
     @property
     def content(self) -> list[object]:
-        """All that it depends on beside the joint law, as JSON values; empty for information."""
+        """All that it depends on beside the joint distribution, as JSON values; empty for information."""
         return []
 
     @abstractmethod
@@ -159,8 +159,8 @@ class Variance(Utility):
             )
         return cls({value: _number(value) for value in values})
 
-    def of_inputs(self, inputs: Alphabet, law: FloatArray) -> FloatArray:
-        """The numbers of an alphabet's symbols, shape (a,), those without one by the law (a,) of all.
+    def of_inputs(self, inputs: Alphabet, distribution: FloatArray) -> FloatArray:
+        """The numbers of an alphabet's symbols, shape (a,), those without one by the distribution (a,) of all.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Variance(Utility):
             )
         found = np.array([numbers[symbol] for symbol in inputs.symbols], dtype=np.float64)
         known = np.isfinite(found)
-        weights = law[known] if law[known].any() else np.ones(int(known.sum()))
+        weights = distribution[known] if distribution[known].any() else np.ones(int(known.sum()))
         # From one of them: the mean of numbers that are all one is exactly that.
         first = found[known][0] if known.any() else 0.0
         found[~known] = first + (float((found[known] - first) @ weights / weights.sum()) if known.any() else 0.0)
@@ -190,9 +190,9 @@ class Variance(Utility):
         numbers = self.of_inputs(joint.inputs, joint.p_input)
         centred = numbers - float(numbers @ joint.p_input)
         spread = float(joint.p_input @ centred**2)
-        law = input_output_distribution(joint, protocol)
-        q = law.sum(axis=0)
-        sums = centred @ law
+        distribution = input_output_distribution(joint, protocol)
+        q = distribution.sum(axis=0)
+        sums = centred @ distribution
         return float(np.clip((sums[q > 0] ** 2 / q[q > 0]).sum() / spread, 0.0, 1.0))
 
     def whole(self, joint: Joint) -> float:

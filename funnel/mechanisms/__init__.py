@@ -112,8 +112,8 @@ def fit(
     Raises
     ------
     SpecError
-        If there is no mechanism of this name, it does not apply to this guarantee or joint law, or it would need too
-        much memory.
+        If there is no mechanism of this name, it does not apply to this guarantee or joint distribution, or it would
+        need too much memory.
     InfeasibleGuarantee
         If the mechanism cannot meet the guarantee; carries the best level it can reach where known.
     SolverError

@@ -1,4 +1,4 @@
-"""What a mechanism is: a way to make a protocol for a joint law that meets a guarantee."""
+"""What a mechanism is: a way to make a protocol for a joint distribution that meets a guarantee."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Mechanism(ABC):
         Raises
         ------
         SpecError
-            If the family is not made for this guarantee or joint law; the message names a mechanism that is.
+            If the family is not made for this guarantee or joint distribution; the message names a mechanism that is.
         InfeasibleGuarantee
             If no protocol of the family meets the guarantee.
         SolverError
@@ -163,7 +163,7 @@ def calibrate(
     family : callable
         Parameter α >= 0 (nats) to a channel (b, a) whose levels increase with α.
     joint : Joint
-        The joint law over what the channel reads.
+        The joint distribution over what the channel reads.
     guarantee : Guarantee
     precision : float
         Relative precision of α that is enough.

@@ -30,7 +30,7 @@ _COPIES = 3
 # Numbers of a stack of programmes (`pricing`), of all tableaux kept with boxes, and those that are kept in any case
 # (`boxes`); columns of a mixture, for each input.
 _STACK, _BOXES, _KEPT, _COLUMNS = 2**22, 2 * 10**7, 8, 3
-# Half-spaces that cutting planes add for an input, where a guarantee is over a set of laws.
+# Half-spaces that cutting planes add for an input, where a guarantee is over a set of distributions.
 _CUTS = 30
 
 
@@ -53,7 +53,7 @@ def condition_number(joint: Joint, guarantee: Guarantee) -> int:
     """How many half-spaces a guarantee sets on a row of a channel, at most; counted without making them."""
     c = len(joint.secret)
     if over_set(guarantee, joint) is not None:
-        # Those of its laws that cutting planes come to add.
+        # Those of its distributions that cutting planes come to add.
         return c * c + _CUTS * len(joint.inputs)
     if isinstance(guarantee, LDP):
         return c * (c - 1)

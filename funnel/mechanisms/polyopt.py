@@ -41,7 +41,7 @@ def polyopt_cone(near: Neighbourhood, epsilon: float) -> FloatArray:
 
     Only pairs s ≠ s': the rows for s = s', which the paper keeps, are neither needed nor implied and cost utility.
     """
-    c, u = near.law.shape
+    c, u = near.distribution.shape
     least = least_conditionals(near)
     corners = np.zeros((c, u, c, u))
     for s in range(c):
@@ -65,7 +65,7 @@ def polyopt_channel(
         If the polytope has too many half-spaces for any optimisation to finish.
     """
     read = joint.with_secret()
-    c, u = near.law.shape
+    c, u = near.distribution.shape
     number = c * (c - 1) * u**2
     if number * c * u > _LARGEST:
         raise SpecError(
@@ -73,14 +73,14 @@ def polyopt_channel(
             "reasonable time; use robust-optimal, which adds those that are needed, or publish fewer values"
         )
     seen = read.p_input > 0
-    law = read.p_input[seen]
+    distribution = read.p_input[seen]
     rows = polyopt_cone(near, epsilon)
     # A cell that was never seen says what the average record says.
-    rows = rows[:, seen] + rows[:, ~seen].sum(axis=1, keepdims=True) * law
-    levels = LevelCone(near.prior[:, None] * near.law, least_conditionals(near), capped_exp(epsilon))
-    gap = max(_GAP, _SHARE * float(-law @ np.log(law)))
-    split = optimal_over_cone(rows, law, gap, budget, levels=levels).split
-    return channel_of(split.posteriors, split.mass, law, seen)
+    rows = rows[:, seen] + rows[:, ~seen].sum(axis=1, keepdims=True) * distribution
+    levels = LevelCone(near.prior[:, None] * near.distribution, least_conditionals(near), capped_exp(epsilon))
+    gap = max(_GAP, _SHARE * float(-distribution @ np.log(distribution)))
+    split = optimal_over_cone(rows, distribution, gap, budget, levels=levels).split
+    return channel_of(split.posteriors, split.mass, distribution, seen)
 
 
 class PolyOpt(Mechanism):

@@ -25,7 +25,7 @@ _SHARE = 0.6
 
 
 class RobustOptimal(Mechanism):
-    """The protocol of highest I((S,X);Y) among all that read (S, X) and meet a guarantee over a set of laws.
+    """The protocol of highest I((S,X);Y) among all that read (S, X) and meet a guarantee over a set of distributions.
 
     Over boxes, over the counts that noise does not rule out, or over F of the paper: PolyOpt optimises over a polytope
     around F; this over F, by cutting planes with a certified bound. For protocols that read X alone (the robust privacy
@@ -45,7 +45,7 @@ class RobustOptimal(Mechanism):
         Raises
         ------
         SpecError
-            If the guarantee is over one law alone.
+            If the guarantee is over one distribution alone.
         """
         if not isinstance(guarantee, RLDP) and over_set(guarantee, joint) is None:
             instead = "optimal-with-secret" if has_optimum(guarantee) else "conditional-reporting"

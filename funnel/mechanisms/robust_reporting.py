@@ -26,27 +26,27 @@ from funnel.solver.work import levels_work, require_decision
 
 
 def spread(near: Neighbourhood) -> FloatArray:
-    """``a_s = ((√(1+B) + P̂_s - 1) / P̂_s)² - 1``, shape (c,): how far the law given s alone can deviate."""
+    """``a_s = ((√(1+B) + P̂_s - 1) / P̂_s)² - 1``, shape (c,): how far the distribution given s alone can deviate."""
     return np.asarray(((near.deviation + near.prior) / near.prior) ** 2 - 1)
 
 
 def least_conditionals(near: Neighbourhood) -> FloatArray:
     """``P^min_{u|s}``, the smallest P(u|s) over F, shape (c, u) (RLDP (5))."""
-    a, law = spread(near)[:, None], near.law
-    root = np.sqrt(a**2 + 4 * a * law - 4 * a * law**2)
-    return np.asarray(np.clip((a + 2 * law - root) / (2 * a + 2), 0.0, law))
+    a, distribution = spread(near)[:, None], near.distribution
+    root = np.sqrt(a**2 + 4 * a * distribution - 4 * a * distribution**2)
+    return np.asarray(np.clip((a + 2 * distribution - root) / (2 * a + 2), 0.0, distribution))
 
 
 def distances(near: Neighbourhood) -> FloatArray:
     """d_s, shape (c,): bounds on ``‖P_{U|s} - P̂_{U|s}‖₁`` over F (RLDP (11), which bounds the l1 norm)."""
-    a, rarest = spread(near), near.law.min(axis=1)
+    a, rarest = spread(near), near.distribution.min(axis=1)
     root = np.sqrt(a**2 + 4 * a * rarest - 4 * a * rarest**2)
     return np.asarray(np.where(a >= 1, (a * (1 - 2 * rarest) + root) / (a + 1), np.sqrt(a)))
 
 
 def diameter(near: Neighbourhood) -> float:
     """d of RLDP (12): a bound on ``‖P_{U|s} - P_{U|s'}‖₁`` over F and all pairs."""
-    apart = np.abs(near.law[:, None] - near.law[None]).sum(axis=2).max()
+    apart = np.abs(near.distribution[:, None] - near.distribution[None]).sum(axis=2).max()
     return float(min(2.0, 2 * distances(near).max() + apart))
 
 
@@ -126,7 +126,7 @@ class RobustReporting(Mechanism):
 
             def level_at(total: float, share: float = share) -> float:
                 budget.spend(level_work)
-                # What some law attains is close enough to choose by; the bounds come last.
+                # What some distribution attains is close enough to choose by; the bounds come last.
                 return math.log(pair_ratios(rows_by_secret(read, family(share, total)), near).found.max())
 
             if best_known and not budget.allows(level_work):
@@ -164,7 +164,7 @@ class IndependentReporting(RobustReporting):
         secret, inputs : float
             ε1 and ε2, nats.
         """
-        c, u = near.law.shape
+        c, u = near.distribution.shape
         delta = np.log1p(2 * np.expm1(inputs) / diameter(near))
         return np.asarray(np.kron(grr_matrix(c, secret), grr_matrix(u, float(delta))), dtype=np.float64)
 
@@ -186,13 +186,13 @@ class RobustConditionalReporting(RobustReporting):
         secret, inputs : float
             ε1 and ε2, nats.
         """
-        c, u = near.law.shape
+        c, u = near.distribution.shape
         first = grr_matrix(c, secret)
         deltas = np.log1p(2 * np.expm1(inputs) / np.maximum(distances(near), 1e-12))
         channel = np.zeros((c, u, c, u))
         for told in range(c):
             second = grr_matrix(u, float(min(deltas[told], 64.0)))
-            drawn = second @ near.law[told]
+            drawn = second @ near.distribution[told]
             for s in range(c):
                 channel[told, :, s, :] = first[told, s] * (second if told == s else drawn[:, None])
         return channel.reshape(c * u, c * u)

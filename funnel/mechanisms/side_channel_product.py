@@ -110,13 +110,13 @@ class _Column:
     Attributes
     ----------
     codes : ndarray of int, shape (a,)
-    law : ndarray, shape (a_j,)
+    distribution : ndarray, shape (a_j,)
     part, whole : ndarray, shape (k, a_j)
         p(x_j | s, x_J) and p(x_j | x_J) of every comparison.
     """
 
     codes: np.ndarray[tuple[int], np.dtype[np.intp]]
-    law: FloatArray
+    distribution: FloatArray
     part: FloatArray
     whole: FloatArray
 
@@ -124,9 +124,9 @@ class _Column:
         """The best channel (b_j, a_j) of this column within ε, up to numerical error, and whether it is the best."""
         factor = capped_exp(epsilon)
         rows = np.vstack([self.part - factor * self.whole, self.whole / factor - self.part])
-        mixture = optimal_over_cone(rows, self.law, _GAP, budget)
+        mixture = optimal_over_cone(rows, self.distribution, _GAP, budget)
         split = mixture.split
-        matrix = split.posteriors * split.mass[:, None] / self.law
+        matrix = split.posteriors * split.mass[:, None] / self.distribution
         return np.asarray(matrix / matrix.sum(axis=0)), mixture.finished
 
     @property
@@ -155,7 +155,7 @@ def _columns(joint: Joint, guarantee: Guarantee, name: str) -> tuple[_Column, ..
         columns.append(
             _Column(np.where(seen, np.cumsum(seen) - 1, 0)[codes], member[seen] @ joint.p_input, part, whole)
         )
-    if np.prod([len(column.law) for column in columns]) > _MAX_OUTPUTS:
+    if np.prod([len(column.distribution) for column in columns]) > _MAX_OUTPUTS:
         raise SpecError(
             f"the product of {' and '.join(joint.inputs.columns)} has more than {_MAX_OUTPUTS:,} outputs; recode a "
             f"column to fewer values, or use {best_for(guarantee)}"
@@ -173,10 +173,10 @@ def _side_channels(joint: Joint, j: int, member: FloatArray) -> tuple[FloatArray
             for x, symbol in enumerate(joint.inputs.symbols):
                 groups.setdefault(tuple(symbol[k] for k in known), []).append(x)
             for members in groups.values():
-                law = joint.p[:, members] @ member[:, members].T
-                for s in np.flatnonzero(law.sum(axis=1) > 0):
-                    part.append(law[s] / law[s].sum())
-                    whole.append(law.sum(axis=0) / law.sum())
+                distribution = joint.p[:, members] @ member[:, members].T
+                for s in np.flatnonzero(distribution.sum(axis=1) > 0):
+                    part.append(distribution[s] / distribution[s].sum())
+                    whole.append(distribution.sum(axis=0) / distribution.sum())
     return np.array(part), np.array(whole)
 
 
@@ -257,10 +257,10 @@ class _Search:
         key = (j, budget)
         if key not in self._known:
             column = self._columns[j]
-            if budget == 0 or len(column.law) == 1:
-                self._known[key] = np.ones((1, len(column.law)))
+            if budget == 0 or len(column.distribution) == 1:
+                self._known[key] = np.ones((1, len(column.distribution)))
             elif budget >= column.reach > 0:
-                self._known[key] = np.eye(len(column.law))
+                self._known[key] = np.eye(len(column.distribution))
             else:
                 self._known[key], complete = column.channel(budget, self._budget.part(_SHARE))
                 self.finished &= complete

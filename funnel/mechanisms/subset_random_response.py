@@ -32,7 +32,8 @@ from funnel.solver.work import decision_work
 _GAP = 1e-6
 # How far inside the cone its protocols are moved, relatively to the budget.
 _MARGINS = (1e-8, 1e-7, 1e-6)
-# Over a set of laws: how closely the budget for one law is found, in how many steps, each with what share of the rest.
+# Over a set of distributions: how closely the budget for one distribution is found, in how many steps, each with what
+# share of the rest.
 _CLOSE, _TRIED, _STEP = 1e-3, 12, 0.3
 # The share of the budget that finding the subsets may take.
 _MERGING = 0.5
@@ -55,7 +56,7 @@ class SubsetRandomResponse(Mechanism):
         Raises
         ------
         SpecError
-            If the guarantee is no polyhedral cone, nor one over boxes of laws.
+            If the guarantee is no polyhedral cone, nor one over boxes of distributions.
         """
         nominal = _nominal(guarantee)
         if nominal is None:
@@ -88,7 +89,7 @@ class SubsetRandomResponse(Mechanism):
 
 
 def _nominal(guarantee: Guarantee) -> ConeGuarantee | None:
-    """The cone that is optimised over: that of one law, also for a guarantee over boxes of them."""
+    """The cone that is optimised over: that of one distribution, also for a guarantee over boxes of them."""
     if isinstance(guarantee, Robust) and guarantee.over_boxes:
         return guarantee.nominal
     return guarantee if isinstance(guarantee, ConeGuarantee) else None
@@ -97,7 +98,7 @@ def _nominal(guarantee: Guarantee) -> ConeGuarantee | None:
 def _calibrated(
     joint: Joint, guarantee: Guarantee, nominal: ConeGuarantee, subsets: Subsets, budget: Budget
 ) -> tuple[WeightArray, bool]:
-    """The block channel for one law at the largest budget for which it holds over the set, found by its level.
+    """The block channel for one distribution at the largest budget for which it holds over the set, found by its level.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def _calibrated(
 
     parameter_at(level_at, guarantee.budget, _CLOSE, 0.9 * guarantee.budget, _TRIED, budget)
     if not found:
-        raise InfeasibleGuarantee(f"no block channel for one law meets {guarantee}")
+        raise InfeasibleGuarantee(f"no block channel for one distribution meets {guarantee}")
     _, best, complete = max(found, key=lambda one: one[0])
     return best, complete and not budget.expired
 
@@ -155,17 +156,17 @@ def _weights(joint: Joint, guarantee: ConeGuarantee, subsets: Subsets, budget: B
 
 def _best_within(joint: Joint, cone: FloatArray, subset: tuple[int, ...], budget: Budget) -> tuple[Split, bool]:
     """The best split of p(x | subset) into posteriors on the subset, all within the cone (ALIP equation (26))."""
-    law = joint.p_input[list(subset)] / joint.p_input[list(subset)].sum()
+    distribution = joint.p_input[list(subset)] / joint.p_input[list(subset)].sum()
     if len(subset) == 1:
         return Split(np.ones((1, 1)), np.ones(1), 0.0, 0.0), True
-    mixture = optimal_over_cone(cone[:, list(subset)], law, _GAP, budget)
+    mixture = optimal_over_cone(cone[:, list(subset)], distribution, _GAP, budget)
     return mixture.split, mixture.finished
 
 
 def _moved(joint: Joint, tighter: FloatArray, subset: tuple[int, ...], split: Split) -> Split:
     columns = list(subset)
-    law = joint.p_input[columns] / joint.p_input[columns].sum()
-    return split if len(split.mass) == 1 else repaired(split, law, tighter[:, columns] / law) or split
+    distribution = joint.p_input[columns] / joint.p_input[columns].sum()
+    return split if len(split.mass) == 1 else repaired(split, distribution, tighter[:, columns] / distribution) or split
 
 
 def _blocks(joint: Joint, subsets: Subsets, splits: list[Split]) -> FloatArray:
@@ -173,8 +174,8 @@ def _blocks(joint: Joint, subsets: Subsets, splits: list[Split]) -> FloatArray:
     matrix = np.zeros((sum(len(split.mass) for split in splits), joint.counts.shape[1]))
     row = 0
     for subset, split in zip(subsets, splits, strict=True):
-        law = joint.p_input[list(subset)] / joint.p_input[list(subset)].sum()
-        block = split.posteriors * split.mass[:, None] / law
+        distribution = joint.p_input[list(subset)] / joint.p_input[list(subset)].sum()
+        block = split.posteriors * split.mass[:, None] / distribution
         matrix[row : row + len(block), list(subset)] = block / block.sum(axis=0)
         row += len(block)
     unseen = joint.counts.sum(axis=0) == 0

@@ -269,5 +269,5 @@ def _with_changes(preview: Preview, register: Register, people: People | Units) 
     """Public frequencies, with how people changed since earlier versions where these have noise."""
     if not preview.context.is_noisy:
         return preview.protected.frequencies
-    laws = [law for _, law in register.laws]
-    return public_changes(preview.context, preview.protected, people.moves(register), laws).frequencies
+    distributions = [distribution for _, distribution in register.distributions]
+    return public_changes(preview.context, preview.protected, people.moves(register), distributions).frequencies

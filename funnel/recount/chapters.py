@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
-from funnel.recount.move_law import MoveDistribution
+from funnel.recount.move_distribution import MoveDistribution
 from funnel.recount.packed import ONE, divided_up
 
 WHOLE = 2**63
@@ -56,8 +56,8 @@ class Chapter:
         Where people have several rows: how many of them have which cell in their first one. ``counts`` are of rows, a
         change from the version to itself is one from a row of a person to the next, and a history that is followed may
         be of the version itself.
-    laws : mapping of ordinal to MoveDistribution
-        In the place of ``changes``, where these are known with noise alone: the law that stands for them.
+    distributions : mapping of ordinal to MoveDistribution
+        In the place of ``changes``, where these are known with noise alone: the distribution that stands for them.
     classes : mapping of ordinal to mapping of (state there, state here) to int, or None
         The same changes by whether people ever had other values till then, where that is counted.
 
@@ -82,7 +82,7 @@ class Chapter:
     guarantee: str
     reserve: Fraction = Fraction(1)
     units: tuple[int, ...] | None = None
-    laws: Mapping[int, MoveDistribution] = field(default_factory=dict)
+    distributions: Mapping[int, MoveDistribution] = field(default_factory=dict)
     classes: Mapping[int, Mapping[tuple[State, State], int]] | None = None
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Chapter:
             len(self.units) != len(self.counts) or any(map(int.__gt__, self.units, self.counts))
         ):
             yield "the first rows of people are more than all rows"
-        if any(not 0 <= v < self.ordinal + several for v in (*self.changes, *self.laws)):
+        if any(not 0 <= v < self.ordinal + several for v in (*self.changes, *self.distributions)):
             yield "changes are counted from a version that is not earlier"
         if any(count <= 0 for table in self.changes.values() for count in table.values()):
             yield "a change is counted that nobody made"
@@ -170,8 +170,8 @@ class Chapter:
         Of a later row with a secret of its own: what follows from these and from the changes from a row to the next, in
         the same proportions. Where inputs are given, of people with one of these.
         """
-        if earlier is not None and earlier in self.laws:
-            moved = self.laws[earlier]
+        if earlier is not None and earlier in self.distributions:
+            moved = self.distributions[earlier]
             return moved.by_secret if inside is None else self._by_secret(moved.by_cell, inside)
         cells = [Fraction(count) for count in self.beginning]
         if earlier is not None:
@@ -208,8 +208,8 @@ class Chapter:
         return ahead, excess
 
     def carrying(self, earlier: int) -> Carrying | MoveDistribution:
-        """How the law of a history that ends in an earlier version, or in another row, is carried to this one."""
-        return self.laws[earlier] if earlier in self.laws else self._counted(earlier)
+        """How the distribution of a history that ends in an earlier version or row is carried to this one."""
+        return self.distributions[earlier] if earlier in self.distributions else self._counted(earlier)
 
     @cached_property
     def within(self) -> Carrying:
@@ -235,7 +235,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Carrying:
-    """The law of a cell given a cell of an earlier version, in whole numbers.
+    """The distribution of a cell given a cell of an earlier version, in whole numbers.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class Carrying:
 
 
 def carried_exactly(carrying: Carrying | MoveDistribution, cells: Sequence[Fraction], now: int) -> list[Fraction]:
-    """A law by cell before as one by cell now, of which there are so many."""
+    """A distribution by cell before as one by cell now, of which there are so many."""
     found = [Fraction()] * now
     for before, share in enumerate(cells):
         if share:

@@ -1,4 +1,4 @@
-"""Boxes: every table of counts, and every law, that published frequencies leave possible; shares of what is in them.
+"""Count boxes: every table of counts, and every distribution, published frequencies allow; shares of what is in them.
 
 Limits of P(u|s) and P(s) are simultaneous ones of Clopper and Pearson, found by incomplete beta functions. Largest sums
 are linear programmes with one row: a price of the sum is never below the largest one, whatever it is, and the module
@@ -107,7 +107,7 @@ def _table(rows: Sequence[Sequence[int]]) -> Table:
     return tuple(tuple(int(value) for value in row) for row in rows)
 
 
-# Limits are whole multiples of 1/UNIT, rounded outwards: that is part of what the set of laws is.
+# Limits are whole multiples of 1/UNIT, rounded outwards: that is part of what the set of distributions is.
 UNIT = 1 << 32
 _FIRST_BITS = 64
 # Of doubles that say where to look: rounds, terms of a continued fraction, and what stands for zero in one.
@@ -116,7 +116,7 @@ _ROUNDS, _TERMS, _SMALLEST = 60, 10_000, 1e-300
 
 @dataclass(frozen=True)
 class DistributionBox:
-    """Every law of (S, U) that the counts do not rule out.
+    """Every distribution of (S, U) that the counts do not rule out.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class DistributionBox:
 
 
 def distribution_box(counts: CountBox, alpha: Fraction) -> DistributionBox:
-    """The laws that no table within the limits rules out, at ``alpha / (2 (c a + c))`` for each side of each limit."""
+    """The distributions that limits of tables allow, at ``alpha / (2 (c a + c))`` for each side of each limit."""
     return limits_at(counts, alpha / count_sides(counts))
 
 
@@ -142,7 +142,7 @@ def count_sides(counts: CountBox) -> int:
 
 
 def limits_at(counts: CountBox, tail: Fraction) -> DistributionBox:
-    """The laws that no table within the limits rules out, each side of each limit at ``tail``.
+    """The distributions that no table within the limits rules out, each side of each limit at ``tail``.
 
     For one table these are the limits of Clopper and Pearson (1934). For a box of tables each limit is the one of its
     worst table: few records of the cell among as many as may have the secret, or many among few.

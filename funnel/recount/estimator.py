@@ -108,26 +108,30 @@ def _weight_complaints(weights: list[list[float]], protocol: Json) -> Iterator[s
                 yield f"the weights of value {x + 1} do not give it back"
                 return
     rows = [mixed[x] for x in others]
-    law = [math.fsum(row[y] for row in rows) / len(rows) for y in range(len(weights[0]))]
-    basis = _orthonormal([[v / math.sqrt(p) if p else 0.0 for v, p in zip(row, law, strict=True)] for row in rows])
+    distribution = [math.fsum(row[y] for row in rows) / len(rows) for y in range(len(weights[0]))]
+    basis = _orthonormal(
+        [[v / math.sqrt(p) if p else 0.0 for v, p in zip(row, distribution, strict=True)] for row in rows]
+    )
     for x in others:
-        scaled = [weight * math.sqrt(p) for weight, p in zip(weights[x], law, strict=True)]
+        scaled = [weight * math.sqrt(p) for weight, p in zip(weights[x], distribution, strict=True)]
         size, rest = math.hypot(*scaled), _less(scaled, basis)
-        if math.hypot(*rest) > _LEAST_SQUARES * size or any(w and not p for w, p in zip(weights[x], law, strict=True)):
+        if math.hypot(*rest) > _LEAST_SQUARES * size or any(
+            w and not p for w, p in zip(weights[x], distribution, strict=True)
+        ):
             yield f"the weights of value {x + 1} are not those of least squares with all values alike"
             return
     if not all(any(weights[x]) for x in others) and _least_pivot(rows) > _CLEAR:
         yield "a value that the records can tell is missing"
     if len(basis) == len(rows) and _least_pivot(rows) > _CLEAR:
-        pairs = zip((weights[x] for x in others), _again(rows, law, left), strict=True)
+        pairs = zip((weights[x] for x in others), _again(rows, distribution, left), strict=True)
         if any(any(row) and not _follows(row, again) for row, again in pairs):
             yield f"has a weight that is not what follows, to {_DIGITS} digits"
 
 
-def _again(rows: list[list[float]], law: list[float], left: float) -> list[list[float]]:
-    """The least squares weights that give every value back: ``left (C D⁻¹ Cᵀ)⁻¹ C D⁻¹``, with the law as D."""
+def _again(rows: list[list[float]], distribution: list[float], left: float) -> list[list[float]]:
+    """The least squares weights that give every value back: ``left (C D⁻¹ Cᵀ)⁻¹ C D⁻¹``, with the distribution as D."""
     with ctx.workprec(_BITS):
-        scaled = arb_mat([[arb(v) / p if p else 0 for v, p in zip(row, law, strict=True)] for row in rows])
+        scaled = arb_mat([[arb(v) / p if p else 0 for v, p in zip(row, distribution, strict=True)] for row in rows])
         found = (arb_mat(rows) * scaled.transpose()).solve(scaled) * arb(left)
         return [[float(weight.mid()) for weight in row] for row in found.tolist()]
 

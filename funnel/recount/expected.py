@@ -8,8 +8,8 @@ beyond all that there could be. Of att(h) people with the history h,
     M(hy) = att(h) Σ_x P(x | h) R(y | x, h),      W(y | x) = Σ_h att(h) P(x | h) R(y | x, h) / Σ_h att(h) P(x | h)
 
 Histories of less than a hundredth of a person are not *predicted*, before a version or after it, nor are more than
-2^14: of those who have one nothing is known but the law of the version, and they count in W as people who are given the
-law of the output.
+2^14: of those who have one nothing is known but the distribution of the version, and they count in W as people who are
+given the distribution of the output.
 
 Where people have several rows, T_k of them have a k-th one: by the noisy numbers of people with so many rows, clipped
 at 0, up to the last of them that noise alone explains with less than `CHANCE`. In the first wave people are expected as
@@ -18,9 +18,9 @@ where they are. The effective channel is
 
     W = Σ_k T_k W_k / Σ_k T_k,    W_k = (1 - λ_k) V_k + λ_k v_k,
 
-V_k what predicted histories come to, v_k its law of the output for first rows, λ_k the share of those in the wave whose
-history is not predicted (0 in the first one, where V_k counts them as people who are given the law of the output).
-People with one row each are one wave.
+V_k what predicted histories come to, v_k its distribution of the output for first rows, λ_k the share of those in the
+wave whose history is not predicted (0 in the first one, where V_k counts them as people who are given the distribution
+of the output). People with one row each are one wave.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 
 from funnel.recount.chapters import NEW, WHOLE, Chapter, Tree
 from funnel.recount.noisy_moves import NoisyRows
-from funnel.recount.path_laws import HistoryDistribution
+from funnel.recount.path_distributions import HistoryDistribution
 
 LEAST, MOST = 0.01, 1 << 14
 # Expected people are counted in parts of so many where W is made of them: by secret, input and history.
@@ -102,7 +102,7 @@ class Expected:
 
 
 class Attending:
-    """Who is expected in a version, and what becomes of them: to be given the laws of all their histories, row by row.
+    """Who is expected in a version, and what becomes of them, given the distributions of their histories by row.
 
     Parameters
     ----------
@@ -139,20 +139,20 @@ class Attending:
         self._is_last = False
         self._misplaced = False
 
-    def add(self, law: HistoryDistribution, chapter: Chapter) -> None:
+    def add(self, distribution: HistoryDistribution, chapter: Chapter) -> None:
         """Take up one history, of those that are predicted; another row of people comes after all rows before it."""
-        row = 1 if law.node < chapter.first else self._tree.rows[law.node] + 1
+        row = 1 if distribution.node < chapter.first else self._tree.rows[distribution.node] + 1
         while self._row < row and not self._is_last:
             self._advance(chapter)
-        if row != self._row or law.node not in self._here:
+        if row != self._row or distribution.node not in self._here:
             return
-        channel, whole = chapter.followed[law.node], sum(law.cells)
-        shares = [sum(law.cells[x :: chapter.a]) / whole for x in range(chapter.a)]
+        channel, whole = chapter.followed[distribution.node], sum(distribution.cells)
+        shares = [sum(distribution.cells[x :: chapter.a]) / whole for x in range(chapter.a)]
         for y, weights in enumerate(chapter.channels[channel]):
             found = math.fsum(shares[x] * (weight / WHOLE) for x, weight in weights)
-            self.answered[law.node, y] = self.people[law.node] * found
+            self.answered[distribution.node, y] = self.people[distribution.node] * found
         # Somebody may always be new.
-        people = max(self.people[law.node], LEAST)
+        people = max(self.people[distribution.node], LEAST)
         for x, share in enumerate(shares):
             if share:
                 self._drawing[channel, x] = self._drawing.get((channel, x), 0.0) + people * share
@@ -250,7 +250,7 @@ class Attending:
         speaking = math.fsum(people)
         counts = chapter.beginning
         silent = [others * sum(counts[x::a]) / sum(counts) for x in range(a)]
-        law = [math.fsum(row) / speaking for row in told]
+        distribution = [math.fsum(row) / speaking for row in told]
         # Parts are rounded down, or up to one; those of all secrets, of all histories with an input, and of the others.
         unit = (speaking + others) / PARTS
         # Of what everybody draws from: all cells of all histories.
@@ -262,7 +262,7 @@ class Attending:
             rooms.append(least + (2 * chapter.c * (self._histories.get(x, 0) + 1) * unit / whole if whole else 0.0))
             for y in range(b):
                 if whole:
-                    mean[y][x] = (told[y][x] + silent[x] * law[y]) / whole
+                    mean[y][x] = (told[y][x] + silent[x] * distribution[y]) / whole
                 else:
                     # An input that nobody can have gets what everybody draws from.
                     mean[y][x] = math.fsum(

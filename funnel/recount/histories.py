@@ -1,7 +1,7 @@
 """Histories: what everything published about the people of a register tells of them, computed a second time.
 
-From the folder of a register and the text of a guarantee alone: counts from its people by DuckDB, laws of histories in
-whole numbers with proven limits, conditions decided on them, or in fractions where they do not decide.
+From the folder of a register and the text of a guarantee alone: counts from its people by DuckDB, distributions of
+histories in whole numbers with proven limits, conditions decided on them, or in fractions where they do not decide.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from funnel.recount.history_bounds import HistoryFinding, Tally, Undecided, judg
 from funnel.recount.left_open import Tables
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, class_complaints, told_apart
 from funnel.recount.open_tables import OpenHistories
-from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
+from funnel.recount.path_distributions import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import (
     Group,
     Promise,
@@ -135,12 +135,12 @@ class _Judging:
         """All of them, or the last one if it is coming, each with what it promises."""
         known, known_apart = self._known(promises)
         apart = iter(() if self._apart is None else PathDistributions(self._apart, known_apart).versions())
-        for chapter, laws in PathDistributions(self.tree, known).versions():
+        for chapter, distributions in PathDistributions(self.tree, known).versions():
             last = chapter.ordinal == len(self.entries) - 1
             _, of_movers = next(apart, (None, iter(())))
             if last or not self.coming:
-                yield self._version(self.entries[chapter.ordinal], laws, of_movers, promises[chapter.ordinal])
-            for _ in chain(laws, of_movers):
+                yield self._version(self.entries[chapter.ordinal], distributions, of_movers, promises[chapter.ordinal])
+            for _ in chain(distributions, of_movers):
                 pass
 
     def _known(self, promises: Sequence[Promise]) -> tuple[dict[int, list[Group]], dict[int, list[Group]]]:
@@ -177,9 +177,9 @@ class _Judging:
     def _open(self, entry: Entry, promise: Promise) -> OpenHistories | None:
         """All that has to be within the bound of a version; None where that is for the published tables alone."""
         for_known = has_known_columns(promise)
-        if for_known and promise.laws is None and entry.left_open is not None:
+        if for_known and promise.distributions is None and entry.left_open is not None:
             raise SpecError(f"{promise.kind} cannot be judged over versions for all that noise leaves open")
-        if promise.laws is None:
+        if promise.distributions is None:
             return None if entry.left_open is None else self._left_open
         asked = promise.number("alpha"), for_known
         if asked not in self._in_population:
@@ -199,7 +199,7 @@ class _Judging:
     def _version(
         self,
         entry: Entry,
-        laws: Iterator[HistoryDistribution],
+        distributions: Iterator[HistoryDistribution],
         of_movers: Iterator[HistoryDistribution],
         promise: Promise,
     ) -> VersionHistories:
@@ -210,7 +210,7 @@ class _Judging:
         complaints = [*self._complaints(entry, followed, noise)]
         expected = self._attending(entry)
         attending = None if expected is None else expected[0]
-        found = self._decided(TRANSITIONS, self._exact, entry, laws, followed, promise, attending)
+        found = self._decided(TRANSITIONS, self._exact, entry, distributions, followed, promise, attending)
         if self._apart is not None and chapter.ordinal < len(self._apart.chapters):
             found += self._decided(MOVER_STAYER, self._exact_apart, entry, of_movers, followed, promise)
         elif MOVER_STAYER in entry.observers:
@@ -254,7 +254,7 @@ class _Judging:
         observer: str,
         exact: ExactDistributions,
         entry: Entry,
-        laws: Iterator[HistoryDistribution],
+        distributions: Iterator[HistoryDistribution],
         followed: Followed,
         promise: Promise,
         attending: Attending | None = None,
@@ -282,36 +282,40 @@ class _Judging:
                 decided = Decided(who, name, bounded, every, real, predicted, unsure)
                 by_secret[secret_of, besides] = decided, sides, sides_of(asked, chapter.reserve)
         shares: dict[tuple[int, int | None, int, frozenset[int] | None], tuple[int, ...]] = {}
-        for law in laws:
+        for distribution in distributions:
             # Secrets of all rows of a person in the version are judged as one, and all values that may be known.
-            whose = None if law.secret_of == chapter.ordinal else law.secret_of
-            found_for = by_secret.get((whose, () if law.group is None else law.group.columns))
-            version = chapter.ordinal if law.secret_of is None else law.secret_of
-            inside = None if law.group is None else law.group.inside
-            begun = version, tree.origin(tree.until(law.node, version), version), law.row, inside
+            whose = None if distribution.secret_of == chapter.ordinal else distribution.secret_of
+            found_for = by_secret.get((whose, () if distribution.group is None else distribution.group.columns))
+            version = chapter.ordinal if distribution.secret_of is None else distribution.secret_of
+            inside = None if distribution.group is None else distribution.group.inside
+            begun = version, tree.origin(tree.until(distribution.node, version), version), distribution.row, inside
             if begun not in shares:
                 shares[begun] = tree.chapters[version].shares(*begun[1:])
             if found_for is None or not any(shares[begun]):
                 continue
             judged, sides, inner = found_for
-            rows = chapter.channels[chapter.followed[law.node]]
-            if attending is not None and law.secret_of is None and law.group is None:
-                attending.add(law, chapter)
-            found = _found(sides, inner, law, rows, shares[begun], exact, chapter.ordinal)
+            rows = chapter.channels[chapter.followed[distribution.node]]
+            if attending is not None and distribution.secret_of is None and distribution.group is None:
+                attending.add(distribution, chapter)
+            found = _found(sides, inner, distribution, rows, shares[begun], exact, chapter.ordinal)
             # Where people have several rows, each is counted with the first.
-            is_first = law.node < chapter.first
-            judged.every.add(law, found, 0)
-            open_now = None if law.secret_of is not None or law.group is not None else left_open
-            if open_now is not None and not open_now.holds(law.node, chapter, sides):
-                what = "frequencies of a population" if promise.laws is not None else "true tables"
-                judged.every.fail(f"leaves the bound under {what} that are not ruled out", law.node)
-            if law.node in had:
-                judged.real.add(law, found, followed.people.get(law.node, 0) if is_first else 0)
-            if attending is not None and law.node in attending.people:
-                judged.predicted.add(law, found, attending.people[law.node] if is_first else 0)
+            is_first = distribution.node < chapter.first
+            judged.every.add(distribution, found, 0)
+            open_now = None if distribution.secret_of is not None or distribution.group is not None else left_open
+            if open_now is not None and not open_now.holds(distribution.node, chapter, sides):
+                what = "frequencies of a population" if promise.distributions is not None else "true tables"
+                judged.every.fail(f"leaves the bound under {what} that are not ruled out", distribution.node)
+            if distribution.node in had:
+                judged.real.add(distribution, found, followed.people.get(distribution.node, 0) if is_first else 0)
+            if attending is not None and distribution.node in attending.people:
+                judged.predicted.add(distribution, found, attending.people[distribution.node] if is_first else 0)
                 # What was within the bound before the first row is so before another one.
-                if is_first and open_now is not None and not open_now.holds(law.node, chapter, sides, alone=True):
-                    judged.unsure = (judged.unsure or 0.0) + attending.people[law.node]
+                if (
+                    is_first
+                    and open_now is not None
+                    and not open_now.holds(distribution.node, chapter, sides, alone=True)
+                ):
+                    judged.unsure = (judged.unsure or 0.0) + attending.people[distribution.node]
         return [judged for judged, _, _ in by_secret.values()]
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
@@ -352,32 +356,41 @@ class _Judging:
 
 
 def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected) -> Iterator[str]:
-    """What of a version does not follow from what is expected, once all of its laws were seen."""
+    """What of a version does not follow from what is expected, once all of its distributions were seen."""
     yield from attending.complaints(entry.chapter, entry.effective)
     told = entry.expected
     if told is None or after.differs(Expected(told.people, lost_by_version(tree, told.lost))):
         yield "it expects other people to have its histories than its tables lead one to"
 
 
-def _whole(law: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
-    """A law in fractions as whole numbers in the same proportion."""
+def _whole(distribution: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
+    """A distribution in fractions as whole numbers in the same proportion."""
     common = math.lcm(*(cell.denominator for cell in cells))
-    return replace(law, cells=[int(cell * common) for cell in cells], excess=0)
+    return replace(distribution, cells=[int(cell * common) for cell in cells], excess=0)
 
 
 def _found(
     sides: Sequence[Side],
     inner: Sequence[Side],
-    law: HistoryDistribution,
+    distribution: HistoryDistribution,
     rows: Rows,
     shares: Sequence[int],
     exact: ExactDistributions,
     version: int,
 ) -> HistoryFinding:
-    """What an observer learns who knows a history; in fractions where limits on its law do not tell."""
+    """What an observer learns who knows a history; in fractions where limits on its distribution do not tell."""
     try:
-        return judge_history(sides, inner, law, rows, shares)
+        return judge_history(sides, inner, distribution, rows, shares)
     except Undecided:
         return judge_history(
-            sides, inner, _whole(law, exact.law(law.node, version, law.secret_of, law.row, law.group)), rows, shares
+            sides,
+            inner,
+            _whole(
+                distribution,
+                exact.distribution(
+                    distribution.node, version, distribution.secret_of, distribution.row, distribution.group
+                ),
+            ),
+            rows,
+            shares,
         )

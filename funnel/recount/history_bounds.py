@@ -23,7 +23,7 @@ from funnel.errors import FunnelError
 from funnel.recount.channel import by_secret
 from funnel.recount.chapters import Rows, Tree
 from funnel.recount.packed import ONE
-from funnel.recount.path_laws import HistoryDistribution
+from funnel.recount.path_distributions import HistoryDistribution
 from funnel.recount.promise import Group, Promise
 from funnel.recount.ratios import Ratio, Side, largest, level_above, worse
 
@@ -62,14 +62,16 @@ class HistoryFinding:
 
 
 class Undecided(FunnelError):
-    """The limits on a law do not tell; its fractions do."""
+    """The limits on a distribution do not tell; its fractions do."""
 
     def __init__(self) -> None:
-        super().__init__("limits on the law of a history do not decide a bound; this is a defect, please report it")
+        super().__init__(
+            "limits on the distribution of a history do not decide a bound; this is a defect, please report it"
+        )
 
 
 def judge_history(
-    sides: Sequence[Side], inner: Sequence[Side], law: HistoryDistribution, rows: Rows, shares: Sequence[int]
+    sides: Sequence[Side], inner: Sequence[Side], distribution: HistoryDistribution, rows: Rows, shares: Sequence[int]
 ) -> HistoryFinding:
     """What an observer learns who knows a history.
 
@@ -77,7 +79,7 @@ def judge_history(
     ----------
     sides, inner : sequence of Side
         For the declared budget, and for the share of it that the reserve leaves.
-    law : HistoryDistribution
+    distribution : HistoryDistribution
     rows : Rows
         The channel that people with the history draw from.
     shares : sequence of int, length c
@@ -86,13 +88,13 @@ def judge_history(
     Raises
     ------
     Undecided
-        If the limits on the law are too wide to decide.
+        If the limits on the distribution are too wide to decide.
 
     Notes
     -----
     O(c w) products for w weights that are not zero, and O(b c) comparisons; O(b c²) for ldp.
     """
-    by_cell, excess = by_secret(law.cells, len(law.cells) // len(shares)), law.excess
+    by_cell, excess = by_secret(distribution.cells, len(distribution.cells) // len(shares)), distribution.excess
     masses, posteriors = list(map(sum, by_cell)), list(_posteriors(by_cell, rows))
     alone = tuple(replace(largest(side, [masses], shares), excess=excess) for side in sides)
     worst = tuple(replace(largest(side, posteriors, shares), excess=excess) for side in sides)
@@ -196,13 +198,13 @@ class Tally:
         self._moved: dict[tuple[int, Group | None], float] = {}
         self._outside: dict[tuple[int, Group | None], float] = {}
 
-    def add(self, law: HistoryDistribution, found: HistoryFinding, people: float) -> None:
+    def add(self, distribution: HistoryDistribution, found: HistoryFinding, people: float) -> None:
         """One history more, that so many people have."""
-        node, these = law.node, (law.node, law.group)
+        node, these = distribution.node, (distribution.node, distribution.group)
         if found.outside:
-            self._outside[these] = people * law.share
+            self._outside[these] = people * distribution.share
         if found.moved:
-            self._moved[these] = people * law.share
+            self._moved[these] = people * distribution.share
             self._moved_worst = [*map(worse, self._moved_worst or found.worst, found.worst)]
         else:
             self._worst = [*map(worse, self._worst, found.worst)]

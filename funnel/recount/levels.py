@@ -125,7 +125,7 @@ def worst_srlip(channel: Channel, published: Symbols, box: CountBox | None, alph
     box : CountBox, optional
         Every table of counts that may be the true one.
     alpha : Fraction, optional
-        Over all laws that those do not rule out at this significance; without it, over the tables alone.
+        Over all distributions that those do not rule out at this significance; without it, over the tables alone.
     """
     columns = len(published[0])
     known = _known(published, columns if channel.reads_secret else max(columns - 1, 0))
@@ -139,9 +139,9 @@ def worst_attribute(channel: Channel, published: Symbols, box: CountBox | None, 
 
 
 def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha: Fraction | None) -> Ratio:
-    """LIP among the records of each group: for its counts, every part of a table in a box, or every law of a group.
+    """LIP among the records of each group: for its counts, parts of a table in a box, or all distributions of a group.
 
-    The limits of the laws of all groups share the significance equally.
+    The limits of the distributions of all groups share the significance equally.
     """
     if box is None and alpha is None:
         counted = ((group, tuple(tuple(row[u] for u in group) for row in channel.counts)) for group in known)
@@ -302,12 +302,12 @@ def _level(
             raise SpecError(
                 f"{promise.kind} is about what an observer knows of the published columns: name the value of each"
             )
-        alpha = promise.number("alpha") if promise.laws else None
+        alpha = promise.number("alpha") if promise.distributions else None
         worst = _SIDE_CHANNELS[promise.kind](channel, published, box, alpha)
         return _of_one(promise, worst)
     if promise.kind == "mi":
         return _of_one(promise, SecretInformation.of(channel))
-    if promise.laws == "chi2":
+    if promise.distributions == "chi2":
         return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")))
     if promise.kind in _AVERAGES:
         order = int(promise.numbers.get("alpha") or 0)
@@ -317,7 +317,7 @@ def _level(
         level = max(scaled(worst.nats, bound, promise.budget) for worst, bound in bounded)
         return PlainLevel(promise, level, all(worst.within(bound) for worst, bound in bounded))
     possible: Possible = box if promise.covers_noise else None
-    if promise.laws is not None:
+    if promise.distributions is not None:
         possible = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
     sides = sides_of(promise)
     found = worst_of(sides, channel, possible)

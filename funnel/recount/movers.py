@@ -1,8 +1,8 @@
 """Movers: what somebody knows of a register besides who knows, of everybody in a version, who ever changed till then.
 
 A person *changed* who had another secret in two versions till then, or another value in a column that both publish.
-Changes are counted for both kinds of people. So the laws of histories, the bounds on them and their proofs are those of
-all people, where that is a part of the published values.
+Changes are counted for both kinds of people. So the distributions of histories, the bounds on them and their proofs are
+those of all people, where that is a part of the published values.
 """
 
 from __future__ import annotations

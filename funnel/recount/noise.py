@@ -1,4 +1,4 @@
-"""Noise on published counts, found a second time: its law, its values, and which counts it leaves possible.
+"""Noise on published counts, found a second time: its distribution, its values, and which counts it leaves possible.
 
 What the noise on a table has to be follows from the secret of its series and the exact counts.
 """
@@ -77,19 +77,22 @@ def total_limit(scale: float, cells: int, tail: Fraction) -> int:
     DataError
         If the noise is so wide that millions of terms do not hold it.
     """
-    law, outside = _negative_binomial(scale, cells)
-    beyond = [*law, 0]
-    for place in range(len(law) - 1, -1, -1):
+    distribution, outside = _negative_binomial(scale, cells)
+    beyond = [*distribution, 0]
+    for place in range(len(distribution) - 1, -1, -1):
         beyond[place] += beyond[place + 1]
     room = (tail / 2) * (1 << (2 * _BITS))
 
     def enough(t: int) -> bool:
         # Both may be far out, on either side.
-        inside = sum(share * (beyond[j + t + 1] + outside) for j, share in enumerate(law[: max(0, len(law) - t - 1)]))
-        missed = outside * sum(law[max(0, len(law) - t - 1) :]) + (outside << _BITS)
+        inside = sum(
+            share * (beyond[j + t + 1] + outside)
+            for j, share in enumerate(distribution[: max(0, len(distribution) - t - 1)])
+        )
+        missed = outside * sum(distribution[max(0, len(distribution) - t - 1) :]) + (outside << _BITS)
         return inside + missed <= room
 
-    low, high = -1, len(law)
+    low, high = -1, len(distribution)
     if not enough(high):
         raise DataError("the noise of the frequencies is too wide for a bound on their totals to be proven")
     while high - low > 1:
@@ -223,8 +226,8 @@ class NoiseMaterial:
         Notes
         -----
         The noise of count i has to be the k with ``F(k - 1) <= u < F(k)``, where F is the distribution function of the
-        discrete Laplace law and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …``. It is compared with
-        that definition; no noise is drawn.
+        discrete Laplace distribution and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …``. It is compared
+        with that definition; no noise is drawn.
         """
         said = json.dumps([kind, self.source, epsilon, *of, list(exact)], separators=(",", ":"))
         key = hmac.new(self.root, b"funnel noise 1\0" + said.encode(), "sha256").digest()

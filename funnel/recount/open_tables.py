@@ -244,7 +244,7 @@ class OpenHistories:
         for inside, box in self._begun(chapter.ordinal).known:
             prior = [(least << FINER, most << FINER) for least, most in box.secrets]
             given, some = replace(step, prior=prior), set(inside)
-            # Whoever knows it learns nothing from a row that is the same for all with it.
+            # An observer who knows it learns nothing from a row that is the same for all with it.
             telling = [row for row in dense if len({row[x] for x in inside}) > 1]
             rows = [[weight if x in some else 0 for x, weight in enumerate(row)] for row in telling]
             if not all(given.holds(reach, row, sides) for row in rows if any(row)):
@@ -271,7 +271,7 @@ class OpenHistories:
         if self._alpha is not None:
             tail = _tail_of_changes(self._alpha, version, before.c, chapter.c, table.of_units)
             shares = partial(sampled_shares, tail=tail)
-        same = table.same[before.name] if before.name in table.same else chapter.laws[earlier].same
+        same = table.same[before.name] if before.name in table.same else chapter.distributions[earlier].same
         return _Step.since(table.since[before.name], table.most, shares, self._begun(version).inputs, same)
 
     def _next_row(self, version: int, origin: int | None) -> _Step:

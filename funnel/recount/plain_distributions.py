@@ -104,7 +104,7 @@ def is_level_of_ratio(level: float, ratio: float, budget: float, limit: float | 
 
 
 def prior_distribution(shares: Mapping[Value, float], step: float, wide: bool) -> dict[Value, float]:
-    """The law that public figures are made of, from public shares: divided by their sum, or in a wide table what
+    """The distribution behind public figures, from public shares: divided by their sum, or in a wide table what
     shares of more than a step leave, given to all others alike.
     """
     common = {x: p for x, p in shares.items() if p > step * 1.5}
@@ -118,7 +118,7 @@ def prior_distribution(shares: Mapping[Value, float], step: float, wide: bool) -
 
 @dataclass(frozen=True, eq=False)
 class Distributions:
-    """The law of secret, input and output.
+    """The distribution of secret, input and output.
 
     Attributes
     ----------

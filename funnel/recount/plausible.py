@@ -53,7 +53,7 @@ def plausible_noise(
     Notes
     -----
     Each tail is bounded by Chernoff's inequality, ``P(S >= s) <= min_θ e^{-θ s} E e^{θ S}``: of the numbers of
-    cells by the binomial law, of the others with ``E e^{θ Z} = (1-α)² / ((1-α e^θ)(1-α e^{-θ}))`` and
+    cells by the binomial distribution, of the others with ``E e^{θ Z} = (1-α)² / ((1-α e^θ)(1-α e^{-θ}))`` and
     ``E e^{θ |Z|} = (1-α)(1+α e^θ) / ((1+α)(1-α e^θ))``. A bound on a tail that falls with s is at most t with a
     probability of at most t; two sides of one sum count twice. Tests of the whole table, of lines, and of cells by
     their counts share the level, a third for each, or a half where there are no counts. What they see in tables of
@@ -178,7 +178,7 @@ def disagreement(
 
     Everybody who came from a version is in one count of ``secrets`` and in one of ``stayed`` or ``left``, in the row of
     their secret then; and nobody is in two versions, so that no more came with a secret than have it now. Each of it is
-    true of exact counts, and of noisy ones up to a sum of noise whose law is known.
+    true of exact counts, and of noisy ones up to a sum of noise whose distribution is known.
 
     If the tables are of the same people, with independent noise of these scales, it is at most t with a probability of
     at most t.

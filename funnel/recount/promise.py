@@ -29,7 +29,8 @@ NUMBERS: dict[str, _Numbers] = {
     "alpha-lift": {**_TWO, "alpha": Fraction(2)},
     "mi": {"bound": None},
 }
-# Over which sets of laws a robust guarantee can be promised: limits of every probability, or the χ² set of the paper.
+# Over which sets of distributions a robust guarantee can be promised: limits of every probability, or the χ² set of the
+# paper.
 SETS = {f"r{kind}": ("boxes", "chi2") if kind == "ldp" else ("boxes",) for kind in _PLAIN}
 # Several guarantees that all hold, written with this between them.
 SEVERAL, _AND = "several", "&"
@@ -47,15 +48,15 @@ class Promise:
     kind : str
     numbers : mapping of str to Fraction or None
         In nats where they are budgets; None is no bound on that side.
-    laws : str or None
-        The set of laws of a robust guarantee, "boxes" or "chi2"; None where it is about one law.
+    distributions : str or None
+        The set of distributions of a robust guarantee, "boxes" or "chi2"; None where it is about one distribution.
     parts : tuple of Promise
         Of several guarantees, each of them; else empty.
     """
 
     kind: str
     numbers: Mapping[str, Fraction | None]
-    laws: str | None = None
+    distributions: str | None = None
     parts: tuple[Promise, ...] = ()
 
     def number(self, name: str) -> Fraction:
@@ -76,7 +77,7 @@ class Promise:
         """Whether it is about every table that noise leaves possible, where counts are known up to noise."""
         if self.parts:
             return all(part.covers_noise for part in self.parts)
-        return self.laws == "boxes" or self.kind in ("lip", "alip", "ldp", "pml", "srlip", "attribute")
+        return self.distributions == "boxes" or self.kind in ("lip", "alip", "ldp", "pml", "srlip", "attribute")
 
     @property
     def budget(self) -> Fraction:
@@ -157,14 +158,16 @@ def declared_promise(text: str) -> Promise:
 
 def _read(kind: str, said: Mapping[str, object]) -> Promise:
     numbers = {key: _number(kind, key, value) for key, value in said.items() if key != "set"}
-    laws = None
+    distributions = None
     if kind in SETS:
-        laws = said.get("set", SETS[kind][0])
-        if laws not in SETS[kind]:
-            raise SpecError(f"{kind} is promised over the set {' or '.join(SETS[kind])}, not over {str(laws)[:40]!r}")
+        distributions = said.get("set", SETS[kind][0])
+        if distributions not in SETS[kind]:
+            raise SpecError(
+                f"{kind} is promised over the set {' or '.join(SETS[kind])}, not over {str(distributions)[:40]!r}"
+            )
     elif "set" in said:
-        raise SpecError(f"{kind} is about one law, so it has no set of laws")
-    return _promise(kind, numbers, laws)
+        raise SpecError(f"{kind} is about one distribution, so it has no set of distributions")
+    return _promise(kind, numbers, distributions)
 
 
 def read_settings(text: str, number: Callable[[str], object] = str) -> dict[str, Any]:
@@ -189,7 +192,7 @@ def read_settings(text: str, number: Callable[[str], object] = str) -> dict[str,
     return settings
 
 
-def _promise(kind: str, numbers: Mapping[str, Fraction | None], laws: object) -> Promise:
+def _promise(kind: str, numbers: Mapping[str, Fraction | None], distributions: object) -> Promise:
     whole: dict[str, Fraction | None] = {}
     for name, default in NUMBERS[kind].items():
         if name not in numbers and default is None:
@@ -204,7 +207,7 @@ def _promise(kind: str, numbers: Mapping[str, Fraction | None], laws: object) ->
         raise SpecError(f"{kind} needs a significance alpha strictly between 0 and 1")
     if kind == "alpha-lift" and not (alpha is not None and alpha.denominator == 1 and 2 <= alpha <= 1000):
         raise SpecError("alpha-lift needs a whole alpha from 2 to 1000")
-    return Promise(kind, whole, None if laws is None else str(laws))
+    return Promise(kind, whole, None if distributions is None else str(distributions))
 
 
 def _number(kind: str, name: str, value: object) -> Fraction | None:
@@ -244,8 +247,8 @@ def has_known_columns(promise: Promise) -> bool:
 
 
 def _counted_kind(promise: Promise) -> str:
-    """What a promise is for one law."""
-    return promise.kind.removeprefix("r") if promise.laws is not None else promise.kind
+    """What a promise is for one distribution."""
+    return promise.kind.removeprefix("r") if promise.distributions is not None else promise.kind
 
 
 def promise_given(promise: Promise, knows_all: bool) -> Promise:

@@ -239,13 +239,13 @@ def _seen_by(
     rates: Rates,
     budget: float,
 ) -> tuple[float, float]:
-    """The level (nats) for whoever knows that a person is one of those known, by class, and how many are beyond."""
-    law: Counter[Record] = Counter()
+    """The level (nats), by class, for an observer of who is among the known, and how many are beyond."""
+    distribution: Counter[Record] = Counter()
     for name, count in known.items():
         for secret, number in secrets[name].items():
-            law[secret] += count * number / sizes[name]  # type: ignore[assignment]
+            distribution[secret] += count * number / sizes[name]  # type: ignore[assignment]
     people = sum(known.values())
-    prior = {secret: mass / people for secret, mass in law.items() if mass}
+    prior = {secret: mass / people for secret, mass in distribution.items() if mass}
     level = outside = 0.0
     for y, of_class in rates.items():
         there = known.get(y[-1], 0)

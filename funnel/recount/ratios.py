@@ -138,7 +138,7 @@ def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ..
     SpecError
         If it says nothing about posteriors of the secret.
     """
-    kind = promise.kind.removeprefix("r") if promise.laws == "boxes" else promise.kind
+    kind = promise.kind.removeprefix("r") if promise.distributions == "boxes" else promise.kind
     if kind not in _KINDS:
         raise SpecError(
             f"{promise.kind} is no bound on what is learned of the secret from everything that was published; "
@@ -235,7 +235,7 @@ class SecretInformation:
 
     @classmethod
     def of(cls, channel: Channel) -> SecretInformation:
-        """That of the channel's exact law."""
+        """That of the channel's exact distribution."""
         return cls(tuple(tuple(masses[s] for s in channel.secrets) for masses in channel.outputs()))
 
     @property
@@ -264,7 +264,7 @@ class SecretInformation:
 
 
 def _entropy(masses: Sequence[int]) -> arb:
-    """Of the law in proportion to whole numbers, at the precision that is set."""
+    """Of the distribution in proportion to whole numbers, at the precision that is set."""
     total = sum(masses)
     sums = sum((arb(mass) * arb(mass).log() for mass in masses if mass), arb(0))
     return arb(total).log() - sums / arb(total)

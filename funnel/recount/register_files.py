@@ -17,7 +17,7 @@ from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
 from funnel.recount.left_open import OpenTables
-from funnel.recount.move_law import MoveDistribution, distribution_of_rows, distribution_since
+from funnel.recount.move_distribution import MoveDistribution, distribution_of_rows, distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows
 from funnel.recount.reading import read
 from funnel.recount.register_tables import (
@@ -63,7 +63,7 @@ class Entry:
     noise : float or None
         Epsilon (nats) of the noise that its counts of secret and input are said to have; None where they have none.
     moves : NoisyChanges or None
-        How people changed since earlier versions, with noise; the chapter then has laws and no changes.
+        How people changed since earlier versions, with noise; the chapter then has distributions and no changes.
     row_moves : NoisyRows or None
         How rows of people with several follow each other, with noise.
     means : NoisyMeans or None
@@ -134,7 +134,7 @@ def entry_folders(register: Path) -> list[Path]:
 
 
 def read_entries(database: duckdb.DuckDBPyConnection, folders: Sequence[Path]) -> tuple[Entry, ...]:
-    """Read entries in their order, each with the laws of changes that its noisy tables stand for.
+    """Read entries in their order, each with the distributions of changes that its noisy tables stand for.
 
     Raises
     ------
@@ -145,10 +145,12 @@ def read_entries(database: duckdb.DuckDBPyConnection, folders: Sequence[Path]) -
     for folder in folders:
         entry = read_entry(database, folder)
         try:
-            laws = _distributions(entry, entries)
+            distributions = _distributions(entry, entries)
         except DataError as error:
             raise damaged(folder / ENTRY, f"has noisy tables that cannot be read: {error}") from None
-        entries.append(replace(entry, chapter=replace(entry.chapter, laws=laws)) if laws else entry)
+        entries.append(
+            replace(entry, chapter=replace(entry.chapter, distributions=distributions)) if distributions else entry
+        )
     return tuple(entries)
 
 

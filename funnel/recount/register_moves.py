@@ -141,7 +141,7 @@ def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
     found: dict[str, list[int]] = {}
     for since in entry.moves.since:
         one = known[since.version]
-        same, a = entry.chapter.laws[one.chapter.ordinal].same, entry.chapter.a
+        same, a = entry.chapter.distributions[one.chapter.ordinal].same, entry.chapter.a
         secrets = [list(row) for row in since.secrets]
         stayed, left = [list(row) for row in since.stayed], [list(row) for row in since.left]
         for (before, after), count in counted[one.chapter.ordinal].items():
@@ -161,7 +161,7 @@ def _table(rows: Sequence[Sequence[int]]) -> Table:
 def changed_counts(entries: Sequence[Entry], entry: Entry) -> list[int]:
     """The noisy counts of all tables of changes of an entry, in the order in which `noise_of_moves` has their noise."""
     assert entry.moves is not None
-    known = {one.chapter.name: entry.chapter.laws[one.chapter.ordinal].same for one in entries}
+    known = {one.chapter.name: entry.chapter.distributions[one.chapter.ordinal].same for one in entries}
     tables = [table for since in entry.moves.since for table in _named(since, known[since.version]).values()]
     return [count for table in tables for count in table]
 

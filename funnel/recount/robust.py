@@ -1,4 +1,4 @@
-"""The level of RLDP, bounded a second time: a proof in whole numbers that no law the data allow exceeds a ratio."""
+"""The level of RLDP, bounded a second time: a proof in integers that no distribution the data allow exceeds a ratio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SLACK = range(50, 2, -1)
 
 
 def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
-    """An upper bound, proven, on ``P(y|s)/P(y|s')`` over all outputs, pairs of secrets and laws P in F.
+    """An upper bound, proven, on ``P(y|s)/P(y|s')`` over all outputs, pairs of secrets and distributions P in F.
 
     ``F = {P : Σ (P̂ - P)²/P <= B}`` over all cells (s, u), seen or not, with ``B = χ²_{cells-1}^{-1}(1 - α)/n`` (RLDP
     (2)); B is rounded up.
@@ -39,7 +39,7 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
 
     Notes
     -----
-    With ``q_s = √(Σ_u P̂²_{u|s}/P_{u|s}) >= 1``, conditional laws are possible if and only if
+    With ``q_s = √(Σ_u P̂²_{u|s}/P_{u|s}) >= 1``, conditional distributions are possible if and only if
     ``Σ_s P̂_s q_s <= √(1+B)`` (METHOD section 5), so that of two secrets
     ``P̂_s q_s + P̂_t q_t <= C = P̂_s + P̂_t + √(1+B) - 1``. For any multipliers d, λ >= 0, with
     ``S = Σ_u P̂_{u|s} √(d + max T - T_u)``, Cauchy and Schwarz give ``P(y|s) <= max T + d - S²/q_s²``, and for all
@@ -48,9 +48,10 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
         ``-S²/q² - λ P̂ q <= -S² - λ P̂`` where ``2S² <= λ P̂``, and ``<= -(3/2) (2 S² λ² P̂²)^{1/3}`` always,
 
     whence ``P(y|s) - r P(y|t) <= A_s(λ) + r A_t(λ/r) + λ C``: where that is at most 0 for some numbers d_s, d_t and λ,
-    no law in F has a ratio above r. The numbers come from a search in floats, which nobody need trust: the inequality
-    is checked in whole numbers, with every root rounded against the release. Because q is convex in the law, some
-    numbers attain the true worst case; the bound exceeds it by the rounding of the search alone, mostly below 1e-14.
+    no distribution in F has a ratio above r. The numbers come from a search in floats, which nobody need trust: the
+    inequality is checked in whole numbers, with every root rounded against the release. Because q is convex in the
+    distribution, some numbers attain the true worst case; the bound exceeds it by the rounding of the search alone,
+    mostly below 1e-14.
     """
     if len(channel.secrets) < channel.c:
         raise DataError("a value of the secret never occurs, so the data set no bound on what could be said about it")
@@ -59,7 +60,7 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
     pairs: list[tuple[float, Fraction | None, _Pair]] = []
     for y, weights in enumerate(channel.weights):
         if len(set(weights)) == 1:
-            # As likely from every input: it tells nothing under any law.
+            # As likely from every input: it tells nothing under any distribution.
             continue
         above = [_side(channel, y, s, 1) for s in range(channel.c)]
         below = [_side(channel, y, s, -1) for s in range(channel.c)]
@@ -83,7 +84,7 @@ def worst_robust_odds(channel: Channel, alpha: Fraction) -> Ratio:
 
 @dataclass(frozen=True)
 class _Side:
-    """One secret under one output: the largest mean of ``values`` over laws with a given q.
+    """One secret under one output: the largest mean of ``values`` over distributions with a given q.
 
     Attributes
     ----------
@@ -124,11 +125,11 @@ class _Side:
         return 1.0 + part * float(deviation / self.share)
 
     def bound(self, multiplier: Fraction, squared: Fraction) -> Fraction:
-        """Not below any mean over laws with q² at most ``squared``."""
+        """Not below any mean over distributions with q² at most ``squared``."""
         return min(Fraction(self.top), self.top + multiplier - _root_sum(self, multiplier) ** 2 / squared)
 
     def priced(self, multiplier: Fraction, price: Fraction) -> Fraction:
-        """A(λ): not below the mean less ``λ P̂ q``, for any law and its q >= 1."""
+        """A(λ): not below the mean less ``λ P̂ q``, for any distribution and its q >= 1."""
         cost = price * self.share
         free = self.top - cost
         if cost == 0:
@@ -251,7 +252,7 @@ class _Pair:
         return self.high.gain(first) * -self.low.mean(second) > self.high.mean(first) * self.low.gain(second)
 
     def _proven(self, ratio: Fraction, odds: float) -> bool:
-        """Whether the multipliers for a split prove that no law in F exceeds the ratio."""
+        """Whether the multipliers for a split prove that no distribution in F exceeds the ratio."""
         first, second = self._roots(odds)
         one, other = self.high.multiplier(first), self.low.multiplier(second)
         room = self.high.share + self.low.share + self.deviation
@@ -274,7 +275,7 @@ def _deviation(channel: Channel, alpha: Fraction) -> Fraction:
 
 
 def quantile_above(degrees: int, level: Fraction) -> Fraction:
-    """The quantile of a χ² law, rounded up: its distribution function is ``P(degrees/2, x/2)``, in proven intervals."""
+    """The quantile of χ², rounded up: its distribution function is ``P(degrees/2, x/2)``, in proven intervals."""
     if degrees == 0:
         return Fraction(0)
     low, high = Fraction(0), Fraction(degrees)

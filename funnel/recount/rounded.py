@@ -4,8 +4,8 @@ And whether the effective one is what the people of the register drew from on av
 
 All weights but the largest of a column are multiples of 2^(63-k) and not zero, rounded up from one sixteenth of a step
 on, which is the same for all, and that one has what is left, for one k from a step of public shares to 28; or so are
-those with a share 2^-10 of the law of the output mixed in. Where no usual way keeps the bound it is another channel on
-a grid, as near as it is said to be. It never says that more is kept than is.
+those with a share 2^-10 of the distribution of the output mixed in. Where no usual way keeps the bound it is another
+channel on a grid, as near as it is said to be. It never says that more is kept than is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from funnel.recount.released import ReleasedProtocol
 Weights = Sequence[Sequence[int]]
 
 _BITS, _COARSEST, _FINEST, _MIXED, _PARTS = 63, 8, 28, 10, 16
-# Ways that are tried before a channel is moved: to the nearest step, up, and up with a little of the law mixed in.
+# Ways that are tried before a channel is moved: to the nearest step, up, and up with a little of the distribution mixed
+# in.
 _USUAL = ((0, 8), (0, 16), (1, 16))
 # Of mutual information that is computed twice in floats, nats.
 _NOISE = 1e-9
@@ -218,10 +219,10 @@ def _on_grid(exact: Weights, bits: int, part: int) -> list[list[int]]:
 
 
 def _mixed(exact: Weights, people: Sequence[int]) -> Weights:
-    law = [sum(weight * n for weight, n in zip(row, people, strict=True)) // sum(people) for row in exact]
+    distribution = [sum(weight * n for weight, n in zip(row, people, strict=True)) // sum(people) for row in exact]
     return [
         [weight - (weight >> _MIXED) + (q >> _MIXED) if weight else 0 for weight in row]
-        for row, q in zip(exact, law, strict=True)
+        for row, q in zip(exact, distribution, strict=True)
     ]
 
 
@@ -230,8 +231,9 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
 
     The published channel is the mean of all channels, over the people who drew from each; its weights are whole numbers
     that add up to 2^63, so that each may be off by as many as there are outputs. People who were forgotten before the
-    version draw from the law of the output of all others, whatever they are. Once some of a version are forgotten that
-    was published, nobody can tell any more what they drew from; the mean is then known up to their share.
+    version draw from the distribution of the output of all others, whatever they are. Once some of a version are
+    forgotten that was published, nobody can tell any more what they drew from; the mean is then known up to their
+    share.
     """
     chapter = entry.chapter
     if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
@@ -242,7 +244,7 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
     # With noise there are histories that are expected and that nobody has.
     if not had <= has or (had != has and not entry.protected and known):
         yield "it has channels for other histories than its people had"
-    # With noise it is that of people who are expected, and judged with their laws.
+    # With noise it is that of people who are expected, and judged with their distributions.
     if not entry.protected and (wrong := _not_the_mean(entry, followed.by_channel, known)):
         yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
@@ -271,14 +273,14 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], known
         )
     others = sum(people)
     if not others:
-        # All of them are forgotten: any law tells nothing.
+        # All of them are forgotten: any distribution tells nothing.
         return sum(len(set(row[x] for x in range(chapter.a) if silent[x])) > 1 for row in entry.effective)
-    law = [sum(row) for row in drawn]
+    distribution = [sum(row) for row in drawn]
     wrong = 0
     for x, count in enumerate(map(sum, zip(people, silent, strict=True))):
         for y in range(chapter.b if count else 0):
-            expected = drawn[y][x] * others + silent[x] * law[y]
-            # A unit more an output where the law of all others was rounded too.
+            expected = drawn[y][x] * others + silent[x] * distribution[y]
+            # A unit more an output where the distribution of all others was rounded too.
             room = chapter.b * (2 if silent[x] else 1)
             wrong += abs(entry.effective[y][x] * count * others - expected) > room * count * others
     return wrong

@@ -1,4 +1,4 @@
-"""The largest ratios of probabilities over boxes of counts and of laws, in whole numbers, by duals of worst cases."""
+"""The largest ratios of probabilities over boxes of counts and of distributions, by duals of worst cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funnel.recount.ratios import Ratio, Side, larger, largest
 _WHOLE = UNIT, UNIT
 
 Possible = CountBox | DistributionBox | None
-"""All that may be true: tables in a box of counts, laws in a box of laws, or the counts of a channel alone."""
+"""What may be true: tables in a box of counts, distributions in a box, or the counts of a channel alone."""
 
 
 class Envelope:
@@ -206,9 +206,10 @@ def _possible(box: CountBox) -> list[int]:
 
 
 def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> Ratio:
-    """The largest ``P(y|s)/P(y|t)`` over outputs, secrets s other than t, and laws in the box.
+    """The largest ``P(y|s)/P(y|t)`` over outputs, secrets s other than t, and distributions in the box.
 
-    The conditional laws of two secrets vary by themselves, so it is the most that s allows over the least that t does.
+    The conditional distributions of two secrets vary by themselves, so it is the most that s allows over the least that
+    t does.
     """
     worst = Ratio()
     for lows, highs in _reaches(channel, box):
@@ -220,7 +221,7 @@ def largest_odds_over_distributions(channel: Channel, box: DistributionBox) -> R
 
 
 def largest_lifts_over_distributions(channel: Channel, box: DistributionBox) -> tuple[Ratio, Ratio]:
-    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and laws in the box.
+    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and distributions in the box.
 
     ``P(y|s)/P(y) = m_s / Σ_t p_t m_t`` grows with m_s and falls with every other m_t, whatever p is: so m_s is as large
     as it can be, the others as small, and p makes the mean smallest. The other ratio is the other way round.

@@ -34,7 +34,7 @@ def write_chapter(
     folder: Path,
     chapter: Chapter,
     since: Mapping[int, Changes],
-    laws: Sequence[tuple[str, Joint]],
+    distributions: Sequence[tuple[str, Joint]],
     expected: Expected | None = None,
 ) -> dict[str, str]:
     """Write the tables of a chapter, with changes by the ordinals of entries; their SHA-256 (hex), by name.
@@ -45,8 +45,8 @@ def write_chapter(
     chapter : Chapter
     since : mapping of int to Changes
         Exact ones, by class where the chapter has them so; none where the entry has noisy tables.
-    laws : sequence of (str, Joint)
-        Name and law of every entry before it.
+    distributions : sequence of (str, Joint)
+        Name and distribution of every entry before it.
     expected : Expected, optional
         With noise: who is expected to have which history from then on.
     """
@@ -67,7 +67,7 @@ def write_chapter(
         name: write_table(folder, name, columns)
         for name, columns in (
             (NODES, node_columns(chapter.parents, chapter.outputs)),
-            (CHANGES, _change_columns(chapter, since, laws)),
+            (CHANGES, _change_columns(chapter, since, distributions)),
             (CHANNELS, sparse(chapter.library)),
             (FOLLOWED, {"node": chapter.followed, "channel": chapter.drawn_from}),
             (EFFECTIVE, sparse_channel(chapter.channel.weights, chapter.channel.marginal)),
@@ -77,7 +77,7 @@ def write_chapter(
 
 
 def _change_columns(
-    chapter: Chapter, since: Mapping[int, Changes], laws: Sequence[tuple[str, Joint]]
+    chapter: Chapter, since: Mapping[int, Changes], distributions: Sequence[tuple[str, Joint]]
 ) -> dict[str, IntArray]:
     """Changes by the ordinals of entries as the columns of their table."""
     pieces = []
@@ -86,7 +86,7 @@ def _change_columns(
         before, after = one.before, one.after
         was = now = np.zeros(len(before), dtype=bool)
         if chapter.by_class is not None:
-            before, was = without_class(before, len(laws[ordinal][1].inputs))
+            before, was = without_class(before, len(distributions[ordinal][1].inputs))
             after, now = without_class(after, len(chapter.joint.inputs))
         pieces.append((np.full(len(before), ordinal, dtype=np.int64), before, after, was, now, one.records))
     columns = [np.concatenate(column) for column in zip(*pieces, strict=True)] or [np.empty(0, dtype=np.int64)] * 6
@@ -127,7 +127,7 @@ def read_chapters(
     folder: Path,
     entry: RegisterEntry,
     before: Sequence[Sequence[int]],
-    laws: Sequence[tuple[str, Joint]] = (),
+    distributions: Sequence[tuple[str, Joint]] = (),
 ) -> tuple[Chapter, ...]:
     """Read the chapter of an entry back from its folder; the chapters of all rows, where people have several.
 
@@ -137,8 +137,8 @@ def read_chapters(
     entry : RegisterEntry
     before : sequence of sequence of int
         The ordinals of the chapters of every entry before it.
-    laws : sequence of (str, Joint)
-        Name and law of every entry before it.
+    distributions : sequence of (str, Joint)
+        Name and distribution of every entry before it.
 
     Raises
     ------
@@ -156,8 +156,8 @@ def read_chapters(
         ordinals = np.unique(changes["version"]).tolist()
         classes: dict[int, Changes] | None = None
         if entry.first_rows is None:
-            classes = {ordinal: _by_class(changes, ordinal, laws[ordinal][1], joint) for ordinal in ordinals}
-            of_version = {v: changes_without_class(one, laws[v][1], joint) for v, one in classes.items()}
+            classes = {ordinal: _by_class(changes, ordinal, distributions[ordinal][1], joint) for ordinal in ordinals}
+            of_version = {v: changes_without_class(one, distributions[v][1], joint) for v, one in classes.items()}
         else:
             of_version = {
                 ordinal: Changes(
@@ -169,7 +169,7 @@ def read_chapters(
         if entry.changes is not None:
             if of_version:
                 raise SpecError("its changes are told twice, with noise and without")
-            of_version = distributions_of_changes(entry.changes.tables, laws, joint)
+            of_version = distributions_of_changes(entry.changes.tables, distributions, joint)
         if entry.rows is not None:
             if within is not None:
                 raise SpecError("how its rows follow one another is told twice, with noise and without")
@@ -191,7 +191,7 @@ def read_chapters(
             nodes["parent"].astype(np.int64),
             nodes["output"].astype(np.int64),
             of_units=entry.first_rows is not None,
-            limits=_limits(entry, since, before, laws, joint),
+            limits=_limits(entry, since, before, distributions, joint),
             by_class=by_class,
         )
     except (FunnelError, IndexError) as error:
@@ -205,7 +205,7 @@ def _limits(
     entry: RegisterEntry,
     since: Mapping[int, Changes],
     before: Sequence[Sequence[int]],
-    laws: Sequence[tuple[str, Joint]],
+    distributions: Sequence[tuple[str, Joint]],
     joint: Joint,
 ) -> dict[int, MoveLimits] | None:
     """What is open of the moves to an entry, by the ordinals of chapters; None where that was not asked.
@@ -218,22 +218,22 @@ def _limits(
     if entry.second_rows is None:
         return None
     return {
-        chapter: MoveLimits.exactly(since[chapter], laws[ordinal][1], joint)
+        chapter: MoveLimits.exactly(since[chapter], distributions[ordinal][1], joint)
         for ordinal, chapter in ordinals
         if chapter in since
     }
 
 
 def distributions_of_changes(
-    changes: NoisyMoves, laws: Sequence[tuple[str, Joint]], joint: Joint
+    changes: NoisyMoves, distributions: Sequence[tuple[str, Joint]], joint: Joint
 ) -> dict[int, Changes]:
     """What noisy tables say of changes to a version, by the ordinals of the entries before it.
 
     Parameters
     ----------
     changes : NoisyMoves
-    laws : sequence of (str, Joint)
-        Name and law of every entry before it.
+    distributions : sequence of (str, Joint)
+        Name and distribution of every entry before it.
     joint : Joint
         Published counts of the version.
 
@@ -242,11 +242,11 @@ def distributions_of_changes(
     SpecError
         If these are not the moves since all entries, in their order.
     """
-    if [one.since for one in changes.since] != [name for name, _ in laws]:
+    if [one.since for one in changes.since] != [name for name, _ in distributions]:
         raise SpecError("its changes are not those since all versions before it")
     return {
         ordinal: moves.changes(earlier, joint)
-        for ordinal, (moves, (_, earlier)) in enumerate(zip(changes.since, laws, strict=True))
+        for ordinal, (moves, (_, earlier)) in enumerate(zip(changes.since, distributions, strict=True))
     }
 
 

@@ -97,13 +97,13 @@ class RegisterEntry(Document):
         Of the release secret that people are known by.
     counts : tuple of tuples of int
         Records by secret (rows) and input, of everybody in the version, as they are published: what later versions take
-        for the law of this one.
+        for the distribution of this one.
     noise : float or None
         Epsilon (nats) of the noise that is in these counts; None where they are exact.
     changes : ChangesPart or None
-        With noise: the noisy tables that the law of changes is made of, as in ``frequencies.json``, since all versions
-        of the register; None without noise, and of the first version. The table of exact changes then has no rows.
-        None with noise in entries of schema 2, whose changes are exact.
+        With noise: the noisy tables that the distribution of changes is made of, as in ``frequencies.json``, since all
+        versions of the register; None without noise, and of the first version. The table of exact changes then has no
+        rows. None with noise in entries of schema 2, whose changes are exact.
     rows : RowsPart or None
         With noise, where people have several rows: the noisy tables about these.
     means : MeansPart or None
@@ -160,7 +160,7 @@ class RegisterEntry(Document):
 
     @cached_property
     def joint(self) -> Joint:
-        """The joint law of the version."""
+        """The joint distribution of the version."""
         counts = self._counted(self.counts)
         if self.left_open is None or self.noise is None:
             return counts
@@ -182,7 +182,7 @@ class RegisterEntry(Document):
 
     @cached_property
     def first_rows(self) -> Joint | None:
-        """The joint law of the first rows of units; None where people have one row each."""
+        """The joint distribution of the first rows of units; None where people have one row each."""
         if self.units is None:
             return None
         # With noise all that is published is about first rows.

@@ -64,8 +64,8 @@ class People:
         """The exact moves since every version of the register, of the people whose last version it is."""
         joint = self.observed.counted_joint
         return [
-            Moves.counted(name, changes, law, joint)
-            for changes, (name, law) in zip(self.last, register.laws, strict=True)
+            Moves.counted(name, changes, distribution, joint)
+            for changes, (name, distribution) in zip(self.last, register.distributions, strict=True)
         ]
 
 
@@ -97,7 +97,7 @@ def observe(
     LedgerError
         If a file of the register is gone or was changed.
     DataError
-        If the joint law is not that of the snapshot.
+        If the joint distribution is not that of the snapshot.
 
     Notes
     -----
@@ -133,7 +133,7 @@ class LookUp:
         self._register, self._joint, self._a = register, joint, len(joint.inputs)
         self._cells = self._a * len(joint.secret)
         self._before = [SortedFile(*register.people(entry.ordinal)) for entry in register.entries]
-        self._laws = [law for _, law in register.laws]
+        self._distributions = [distribution for _, distribution in register.distributions]
         self._gone = None if register.forgotten is None else SortedFile(*register.forgotten)
         self._changed, self._moved = ([Tally() for _ in self._before] for _ in range(2))
         self._last: set[int] = set()
@@ -147,14 +147,14 @@ class LookUp:
         latest = np.full(len(sought), -1, dtype=np.int64)
         had, cells = np.zeros(len(sought), dtype=bool), sought["cell"]
         was = []
-        for ordinal, (file, law) in enumerate(zip(self._before, self._laws, strict=True)):
+        for ordinal, (file, distribution) in enumerate(zip(self._before, self._distributions, strict=True)):
             earlier = file.below(limit)
             at = places(earlier, sought)
             there = np.flatnonzero(at >= 0)
             cell, had_changed = earlier["cell"][at[there]].astype(np.int64), earlier["changed"][at[there]] > 0
             nodes[there], latest[there] = earlier["node"][at[there]], ordinal
-            had[there] |= had_changed | differs(law, cell, self._joint, cells[there])
-            was.append((there, class_cells(cell, had_changed, len(law.inputs))))
+            had[there] |= had_changed | differs(distribution, cell, self._joint, cells[there])
+            was.append((there, class_cells(cell, had_changed, len(distribution.inputs))))
         now = class_cells(cells, had, self._a)
         for ordinal, (there, cell) in enumerate(was):
             change = cell * (2 * self._cells) + now[there]
@@ -181,19 +181,21 @@ class LookUp:
         Raises
         ------
         DataError
-            If these are not the people of the joint law.
+            If these are not the people of the joint distribution.
         """
-        joint, a, laws = self._joint, self._a, self._laws
+        joint, a, distributions = self._joint, self._a, self._distributions
         codes, records = self._present.counts()
         counted = np.zeros(self._cells, dtype=np.int64)
         counted[codes] = records
         if not np.array_equal(counted, joint.counts.ravel()):
-            raise DataError("the joint law is not that of the snapshot; run the release again")
+            raise DataError("the joint distribution is not that of the snapshot; run the release again")
         codes, records = self._histories.counts()
         by_class = {v: self._changed[v].changes(2 * self._cells) for v in sorted(self._last)}
         observed = Observed(
             joint,
-            _since(self._register, {v: changes_without_class(one, laws[v], joint) for v, one in by_class.items()}),
+            _since(
+                self._register, {v: changes_without_class(one, distributions[v], joint) for v, one in by_class.items()}
+            ),
             codes // a,
             codes % a,
             records,
@@ -201,8 +203,8 @@ class LookUp:
             by_class=_since(self._register, by_class),
         )
         of_last = tuple(
-            changes_without_class(tally.changes(2 * self._cells), law, joint)
-            for tally, law in zip(self._moved, laws, strict=True)
+            changes_without_class(tally.changes(2 * self._cells), distribution, joint)
+            for tally, distribution in zip(self._moved, distributions, strict=True)
         )
         return observed, of_last
 

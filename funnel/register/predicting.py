@@ -39,17 +39,18 @@ def predicted_people(
     if robust and (other := next((entry for entry in register.entries if entry.left_open is None), None)):
         raise SpecError(
             f"version {other.version} of {other.series} was published without robust in [history], so that nobody can "
-            "say what all versions tell whoever knows the true counts; take robust out, or begin another register"
+            "say what all versions tell an observer who knows the true counts; take robust out, or begin another "
+            "register"
         )
     joint, changes = frequencies.joint, frequencies.changes
-    laws = {} if changes is None else distributions_of_changes(changes, register.laws, joint)
+    distributions = {} if changes is None else distributions_of_changes(changes, register.distributions, joint)
     known = (
         {}
         if changes is None
         else {register.chapters_of(ordinal)[0]: float(moves.people) for ordinal, moves in enumerate(changes.since)}
     )
     who = attending(register.past, register.expected, known, float(joint.n))
-    since = {chapter: one for ordinal, one in laws.items() for chapter in register.chapters_of(ordinal)}
+    since = {chapter: one for ordinal, one in distributions.items() for chapter in register.chapters_of(ordinal)}
     limits = None
     if robust:
         limits = {} if changes is None else limits_of_changes(changes, frequencies)

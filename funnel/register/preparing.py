@@ -179,7 +179,7 @@ def _entry(
         departures=None if frequencies is None else frequencies.departures,
         left_open=None if open_ is None else _left_open(open_),
         first=chapter.first,
-        files=write_chapter(working, chapter, since, register.laws, terms.expected),
+        files=write_chapter(working, chapter, since, register.distributions, terms.expected),
         previous=earlier[-1][1] if earlier else None,
     )
 

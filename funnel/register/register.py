@@ -54,7 +54,7 @@ class Register(Journal):
             chapters: list[Chapter] = []
             numbers: list[range] = []
             for ordinal, entry in enumerate(self.entries):
-                read = read_chapters(self.root / entry.folder, entry, numbers, self.laws[:ordinal])
+                read = read_chapters(self.root / entry.folder, entry, numbers, self.distributions[:ordinal])
                 numbers.append(range(len(chapters), len(chapters) + len(read)))
                 chapters += read
             return Past(tuple(chapters))
@@ -62,7 +62,7 @@ class Register(Journal):
             raise self._lost(f"the register {self.name} does not fit together ({error})") from error
 
     @property
-    def laws(self) -> list[tuple[str, Joint]]:
+    def distributions(self) -> list[tuple[str, Joint]]:
         """Name and published counts of every version, of first rows where units have several."""
         return [(one.name, one.joint if one.first_rows is None else one.first_rows) for one in self.entries]
 

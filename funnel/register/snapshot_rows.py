@@ -40,7 +40,7 @@ def cells_of(group: pa.RecordBatch, joint: Joint) -> IntArray:
     """The cell of every record, shape (rows,)."""
     secret, inputs = InputEncoder(joint.secret).codes(group), InputEncoder(joint.inputs).codes(group)
     if (secret < 0).any() or (inputs < 0).any():
-        raise DataError("a record of the snapshot is outside the joint law; run the release again")
+        raise DataError("a record of the snapshot is outside the joint distribution; run the release again")
     return np.asarray(secret * len(joint.inputs) + inputs, dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Truth: what all versions tell whoever knows what noise hides, the true tables or the counts of all changes."""
+"""Truth: what all versions tell an observer who knows what noise hides, true tables or counts of all changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Reader:
-    """How far a version goes for somebody who knows some laws, beside all channels.
+    """How far a version goes for somebody who knows some distributions, beside all channels.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Reader:
     beyond : float
         Share of the answers that are expected to be beyond the bound.
     moved : int
-        People whose history alone is outside it, under these laws, before anything new is said.
+        People whose history alone is outside it, under these distributions, before anything new is said.
     people : int
         Who has a history after which some answer is beyond it.
     """
@@ -55,7 +55,7 @@ class KnownTruth:
     Attributes
     ----------
     tables : Reader
-        Who knows the true values of all published tables, and takes the same law of changes for what they say.
+        Who knows the true values of all published tables, and takes the same distribution of changes for what they say.
     changes : Reader
         Who knows the true counts, and those of every change between cells.
     """
@@ -66,14 +66,14 @@ class KnownTruth:
 
 @dataclass(frozen=True)
 class TruePast:
-    """What was published, with the laws that each reader of `KnownTruth` has of all versions under noise."""
+    """What was published, with the distributions that each reader of `KnownTruth` has of all versions under noise."""
 
     tables: Past
     changes: Past
 
 
 def known_truth(register: Register, step: Step, people: People) -> KnownTruth | None:
-    """How far a version goes for whoever knows more than is published; None where people have several rows.
+    """How far a version goes for an observer who knows more than is published; None where people have several rows.
 
     Found with doubles, since nothing is decided by it.
 
@@ -102,44 +102,45 @@ def known_truth(register: Register, step: Step, people: People) -> KnownTruth | 
     moves = people.moves(register)
     if step.observed.limits is not None:
         moves = [one.by_secret for one in moves]
-    laws = _of_tables(dict(enumerate(moves)), past.tables.chapters, joint)
+    distributions = _of_tables(dict(enumerate(moves)), past.tables.chapters, joint)
     return KnownTruth(
-        reader(past.tables, step, real.known_by(joint, {v: laws[v] for v in real.changes})),
+        reader(past.tables, step, real.known_by(joint, {v: distributions[v] for v in real.changes})),
         reader(past.changes, step, real),
     )
 
 
 def reader(past: Past, step: Step, people: Observed) -> Reader:
-    """What somebody concludes from a version who has these laws of the past, and of its people.
+    """What somebody concludes from a version who has these distributions of the past, and of its people.
 
     Parameters
     ----------
     past : Past
-        With the histories and channels that were published, and the laws that the reader has of earlier versions.
+        With the histories and channels that were published, and the distributions that the reader has of earlier
+        versions.
     step : Step
         As it is drawn.
     people : Observed
-        Who really has which history; with the frequencies and the law of changes that the reader has.
+        Who really has which history; with the frequencies and the distribution of changes that the reader has.
     """
-    standing = stand(past, replace(people, secrets="current"), step.guarantee)
-    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    status = stand(past, replace(people, secrets="current"), step.guarantee)
+    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
     level, beyond, outside = 0.0, 0.0, 0
     for place, channel in enumerate(channels.tolist()):
         rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)
-        outputs = standing.laws.values[place] @ rows.T
-        nats = standing.nats(lifts_of(outputs[None], standing.priors[standing.prior_of[place]]))[0]
+        outputs = status.distributions.values[place] @ rows.T
+        nats = status.nats(lifts_of(outputs[None], status.priors[status.prior_of[place]]))[0]
         said = outputs.sum(axis=0)
         level = max(level, float(nats[said > 0].max(initial=0.0)))
         above = (nats > step.guarantee.budget * (1 + _CLOSE)) & (said > 0)
-        beyond += float(standing.people[place] * said[above].sum() / said.sum())
-        outside += int(standing.people[place]) if above.any() else 0
-    moved = int(standing.people[standing.moved].sum())
+        beyond += float(status.people[place] * said[above].sum() / said.sum())
+        outside += int(status.people[place]) if above.any() else 0
+    moved = int(status.people[status.moved].sum())
     # A sum of floats may be a hair above the whole.
-    return Reader(level, min(1.0, beyond / float(standing.people.sum())), moved, outside)
+    return Reader(level, min(1.0, beyond / float(status.people.sum())), moved, outside)
 
 
 def true_past(register: Register) -> TruePast:
-    """What was published, with true laws of all versions of which the register keeps noisy ones.
+    """What was published, with true distributions of all versions of which the register keeps noisy ones.
 
     People who are forgotten are in none of them.
     """
@@ -187,5 +188,5 @@ def true_past(register: Register) -> TruePast:
 def _of_tables(
     moves: Mapping[int, Moves], chapters: tuple[Chapter, ...] | list[Chapter], joint: Joint
 ) -> dict[int, Changes]:
-    """The law of changes to a version that exact tables come to, by the number of the version before."""
+    """The distribution of changes to a version that exact tables come to, by the number of the version before."""
     return {v: one.changes(chapters[v].joint, joint) for v, one in moves.items()}

@@ -76,7 +76,7 @@ def ordered_rows(
     SpecError
         If the rows of a unit have several secrets where they may not, or are too many.
     DataError
-        If the joint law is not that of the snapshot.
+        If the joint distribution is not that of the snapshot.
 
     Notes
     -----
@@ -90,7 +90,7 @@ def ordered_rows(
     units, of_rows = np.unique(np.concatenate(found), return_inverse=True)
     all_cells = np.concatenate(cells)
     if not np.array_equal(np.bincount(all_cells, minlength=joint.counts.size), joint.counts.ravel()):
-        raise DataError("the joint law is not that of the snapshot; run the release again")
+        raise DataError("the joint distribution is not that of the snapshot; run the release again")
     rows = UnitRows.ordered(of_rows, order_of_rows(digest_blocks(units), of_rows, record_key))
     rows.require_bounded(all_cells // len(joint.inputs), joint.secret.columns, record_key.columns, one_secret)
     return OrderedRows(joint, rows, all_cells, units)

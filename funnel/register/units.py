@@ -59,8 +59,8 @@ class Units(OrderedRows):
     def moves(self, register: Register) -> list[Moves]:
         """The exact moves since every version of the register, from the last row there to the first one here."""
         return [
-            Moves.counted(name, changes, law, self.joint)
-            for changes, (name, law) in zip(self.last, register.laws, strict=True)
+            Moves.counted(name, changes, distribution, self.joint)
+            for changes, (name, distribution) in zip(self.last, register.distributions, strict=True)
         ]
 
     @property
@@ -91,7 +91,7 @@ def observe_units(
     LedgerError
         If a file of the register is gone or was changed.
     DataError
-        If the joint law is not that of the snapshot.
+        If the joint distribution is not that of the snapshot.
 
     Notes
     -----

@@ -63,8 +63,8 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
         With weights and marginal that are multiples of 2^(63-k). The marginal is that of the *public* shares of the
         inputs, so it tells nothing that the weights and they do not. Zero weights stay zero. The protocol itself where
         no grid does: perfect privacy is a lattice of its own, which another grid does not meet. A wide table is made
-        from exact counts, which whoever knows everybody else has, and its weights are as exact as they. So are those of
-        an invariant protocol, whose balance no grid keeps: they give the distribution that it is balanced for.
+        from exact counts, which an observer who knows everybody else has, and its weights are as exact as they. So are
+        those of an invariant protocol, whose balance no grid keeps: they give the distribution that it is balanced for.
 
     Notes
     -----
@@ -133,8 +133,8 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
     Protocol
         On the first of ever finer grids on which the guarantee holds exactly and I(X;Y) is not more than it is, and
         less by 1 % at most, or by a step of public shares; where the guarantee leaves no room for rounding,
-        mixed with a thousandth of the law of its output before, or moved inside. The channel itself where there is
-        none, as under perfect privacy.
+        mixed with a thousandth of the distribution of its output before, or moved inside. The channel itself where
+        there is none, as under perfect privacy.
 
     Notes
     -----
@@ -152,8 +152,8 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
         """With its marginal, if the bound holds and as much is told as may be."""
         if weights is None or not guarantee.holds_for(joint, weights):
             return None
-        law = weights / np.float64(DENOMINATOR) @ shares
-        rounded = replace(channel, weights=weights, marginal=on_grid(law[:, np.newaxis], bits)[:, 0])
+        distribution = weights / np.float64(DENOMINATOR) @ shares
+        rounded = replace(channel, weights=weights, marginal=on_grid(distribution[:, np.newaxis], bits)[:, 0])
         fits = utility - slack <= mutual_information(joint, rounded) <= utility + _NOISE
         return rounded if fits else None
 
@@ -194,10 +194,10 @@ def _rounded(exact: WeightArray, bits: int, part: int) -> WeightArray | None:
 
 
 def _slightly_mixed(joint: Joint, channel: Protocol) -> WeightArray:
-    """Weights with a share 2^-10 of the law of the output where they are not zero; sums of columns are near 2^63."""
+    """Weights with a share 2^-10 of the output distribution where they are not zero; sums of columns are near 2^63."""
     n = joint.counts.sum(axis=0).astype(object)
-    law = ((channel.weights.astype(object) * n).sum(axis=1) // int(joint.n)).astype(np.uint64)
-    mixed = channel.weights - (channel.weights >> _MIXED) + (law >> _MIXED)[:, np.newaxis]
+    distribution = ((channel.weights.astype(object) * n).sum(axis=1) // int(joint.n)).astype(np.uint64)
+    mixed = channel.weights - (channel.weights >> _MIXED) + (distribution >> _MIXED)[:, np.newaxis]
     return np.where(channel.weights > 0, mixed, np.uint64(0))
 
 

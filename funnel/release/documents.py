@@ -1,4 +1,4 @@
-"""Documents of a release about its channel: joint law, drawn pairs and random words, all internal, and the protocol."""
+"""Documents of a release about its channel: joint distribution, pairs and random words (internal), and the protocol."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from funnel.word_statistics import WordStatistics
 class JointDocument(Document):
     """Counts of records by secret (rows) and by published columns; internal."""
 
-    described: ClassVar[str] = "the joint law"
+    described: ClassVar[str] = "the joint distribution"
     schema_: Literal["funnel/joint/1"] = Field(default="funnel/joint/1", alias="schema")
     counts: CountTable
     secret: Symbols
@@ -32,7 +32,7 @@ class JointDocument(Document):
 
     @cached_property
     def joint(self) -> Joint:
-        """The joint law."""
+        """The joint distribution."""
         return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
 
     @model_validator(mode="after")
@@ -76,7 +76,7 @@ class PartsDocument(Document):
 
     @cached_property
     def parts(self) -> ClassParts:
-        """The same for a joint law."""
+        """The same for a joint distribution."""
         known: list[Known] = []
         tables = []
         for one in self.known:

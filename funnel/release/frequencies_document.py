@@ -209,12 +209,12 @@ TABLES = ("changes", "rows", "means", "departures")
 
 
 class FrequenciesDocument(Document):
-    """Counts of records by secret (rows) and by published columns, with noise: the law behind all public documents.
+    """Counts by secret (rows) and published columns, with noise: the distribution behind all public documents.
 
-    To every count one whole number was added, drawn from the discrete Laplace law of this ``scale``,
-    P(k) ~ exp(-|k| / scale). The law that protocol and report are made from is that of ``noisy`` with 0 for what is
-    below 0. Up to a probability ``beta`` over the noise, every true count is within ``cells_within`` of the noisy one,
-    and the true number of records with each secret within ``totals_within`` of the sum of its row.
+    To every count one whole number was added, drawn from the discrete Laplace distribution of this ``scale``,
+    P(k) ~ exp(-|k| / scale). The distribution that protocol and report are made from is that of ``noisy`` with 0 for
+    what is below 0. Up to a probability ``beta`` over the noise, every true count is within ``cells_within`` of the
+    noisy one, and the true number of records with each secret within ``totals_within`` of the sum of its row.
 
     All public documents of this version together are differentially private, for one record more or less, with
     ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes``, ``rows``, ``means`` and

@@ -25,7 +25,8 @@ _ROUNDS = 20
 _PRECISE = 1e-10
 # What a solver leaves so little below a whole step of the grid is that step.
 _LEFT_BY_SOLVER = 2.0**-20
-# The coarsest grid that weights are told on, and what of the law of the output may be mixed in beside its steps.
+# The coarsest grid that weights are told on, and what of the distribution of the output may be mixed in beside its
+# steps.
 COARSEST_BITS, _MIXED_IN = 8, 2.0**-10
 
 
@@ -71,7 +72,7 @@ def moved_inside(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray, b
     ys, xs = np.nonzero(weights)
     if not cone.size or len(ys) * len(cone) > _LARGEST or (np.bincount(xs) > 2**bits).any():
         return None
-    open_laws = over_set(guarantee, joint)
+    open_distributions = over_set(guarantee, joint)
     exact, step = weights[ys, xs] / np.float64(DENOMINATOR), 2.0**-bits
     rows = [_Rows(np.repeat(np.arange(len(weights)), len(cone)), np.tile(cone, (len(weights), 1)))]
     gradient = _gradient(joint, weights)[ys, xs]
@@ -82,9 +83,9 @@ def moved_inside(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray, b
         moved = np.zeros(weights.shape)
         moved[ys, xs] = found
         rounded = on_grid(moved, bits, _LEFT_BY_SOLVER)
-        if open_laws is None:
+        if open_distributions is None:
             return rounded
-        spaces, of, _ = open_laws.half_spaces(joint, rounded / np.float64(DENOMINATOR))
+        spaces, of, _ = open_distributions.half_spaces(joint, rounded / np.float64(DENOMINATOR))
         if not len(of):
             return rounded
         rows.append(_Rows(of, spaces))
@@ -132,7 +133,7 @@ def _nearest(
 def far_inside(
     joint: Joint, guarantee: ConeGuarantee, weights: WeightArray, bits: int, times: int
 ) -> WeightArray | None:
-    """A channel of which a little is one constant law, on a grid; None where that would be all of it.
+    """A channel of which a little is one constant distribution, on a grid; None where that would be all of it.
 
     Parameters
     ----------
@@ -204,8 +205,8 @@ def _by_entries(of: IntArray, spaces: FloatArray, ys: IntArray, xs: IntArray) ->
 def _gradient(joint: Joint, weights: WeightArray) -> FloatArray:
     """Of I(X;Y) by the weights that are not zero, shape (b, a)."""
     matrix = weights / np.float64(DENOMINATOR)
-    law = np.broadcast_to((matrix @ joint.p_input)[:, np.newaxis], matrix.shape)
-    ratio = np.divide(matrix, law, out=np.ones_like(matrix), where=(matrix > 0) & (law > 0))
+    distribution = np.broadcast_to((matrix @ joint.p_input)[:, np.newaxis], matrix.shape)
+    ratio = np.divide(matrix, distribution, out=np.ones_like(matrix), where=(matrix > 0) & (distribution > 0))
     return np.asarray(joint.p_input * np.log(ratio))
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what a release was made from, written into its internal folder."""
+"""Internal evidence: what a release was made from, written into its internal folder."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ExactWitness(Part):
 
 
 class ExactFigures(Part):
-    """Findings to the last digit, in nats, for whoever knows the exact counts.
+    """Findings to the last digit, in nats, for an observer who knows the exact counts.
 
     ``holds`` is whether the guarantee does for every table of counts that the public frequencies leave open, and
     ``proven_level`` the level over these; None where the exact counts are the public ones. ``absent`` published records

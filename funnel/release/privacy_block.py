@@ -49,7 +49,7 @@ class DisclosureControl(_Named):
 
 
 class Confidence(_Named):
-    """Of the confidence set around the law: probability that the true one is outside, and radius in χ²."""
+    """Of the confidence set around the distribution: probability that the true one is outside, and radius in χ²."""
 
     alpha: float = Field(gt=0, lt=1)
     radius: float = Field(ge=0)

@@ -57,7 +57,7 @@ class Utility(Part):
 
 
 class Prior(Part):
-    """The law of the published columns in the source, rounded."""
+    """The distribution of the published columns in the source, rounded."""
 
     columns: tuple[str, ...]
     symbols: tuple[tuple[str, ...], ...]
@@ -197,11 +197,11 @@ def protocol_document(
 ) -> ProtocolDocument:
     """What a user of the release needs to know of the protocol.
 
-    Beside the weights: the guarantee and an upper bound of the level, the law of the published columns, rounded, and
-    where the secret is read, too, the probability of every output and its posterior over the published values; and by
-    how much probabilities may be off, where weights are rounded after records were drawn.
+    Beside the weights: the guarantee and an upper bound of the level, the distribution of the published columns,
+    rounded, and where the secret is read, too, the probability of every output and its posterior over the published
+    values; and by how much probabilities may be off, where weights are rounded after records were drawn.
     """
-    laws, figures, explained = public.laws, public.findings.figures, public.findings.explained
+    distributions, figures, explained = public.distributions, public.findings.figures, public.findings.explained
     # Checked as it is written, in whichever form that is.
     rows = protocol.written_weights(without_zeros=_has_few(protocol))
     written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in rows)
@@ -218,32 +218,34 @@ def protocol_document(
             declared=str(guarantee),
             unit="nats",
             level=float(figures.level),
-            secret=laws.secret.columns,
+            secret=distributions.secret.columns,
         ),
         utility=Utility(
             mutual_information_nats=figures.utility,
             entropy_nats=figures.entropy,
             share=figures.share,
-            columns=laws.inputs.columns,
+            columns=distributions.inputs.columns,
             explained=None
             if explained is None
             else Explained(variance_share=explained.share, numbers=explained.numbers),
         ),
-        prior=Prior.like(laws.inputs, probabilities=tuple(laws.p_input.tolist())),
-        posterior=None if protocol.inputs.columns == laws.inputs.columns else _posterior(protocol, laws),
+        prior=Prior.like(distributions.inputs, probabilities=tuple(distributions.p_input.tolist())),
+        posterior=None
+        if protocol.inputs.columns == distributions.inputs.columns
+        else _posterior(protocol, distributions),
         frequencies=protection,
     )
 
 
-def _posterior(protocol: Protocol, laws: PublicDistributions) -> tuple[Posterior, ...]:
-    law = np.round(laws.p_output, _DIGITS)
+def _posterior(protocol: Protocol, distributions: PublicDistributions) -> tuple[Posterior, ...]:
+    distribution = np.round(distributions.p_output, _DIGITS)
     return tuple(
-        Posterior(output=symbol, probability=float(mass), inputs=_shares(laws, y))
-        for y, (symbol, mass) in enumerate(zip(protocol.outputs.symbols, law, strict=True))
+        Posterior(output=symbol, probability=float(mass), inputs=_shares(distributions, y))
+        for y, (symbol, mass) in enumerate(zip(protocol.outputs.symbols, distribution, strict=True))
     )
 
 
-def _shares(laws: PublicDistributions, y: int) -> dict[str, float]:
-    inputs, shares = laws.sources(y)
+def _shares(distributions: PublicDistributions, y: int) -> dict[str, float]:
+    inputs, shares = distributions.sources(y)
     told = zip(inputs.tolist(), np.round(shares, _DIGITS).tolist(), strict=True)
     return {str(x): share for x, share in told if share > 0}

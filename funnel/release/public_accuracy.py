@@ -37,37 +37,37 @@ class PublicAccuracy:
     @classmethod
     def of(
         cls,
-        laws: PublicDistributions,
+        distributions: PublicDistributions,
         records: int,
         counted: bool = False,
         departures: NoisyAverages | None = None,
     ) -> PublicAccuracy | None:
-        """Of published laws; None where there are too many values, as `ShareInformation.of` says.
+        """Of published distributions; None where there are too many values, as `ShareInformation.of` says.
 
         Parameters
         ----------
-        laws : PublicDistributions
+        distributions : PublicDistributions
         records : int
-            That are published; of people with several rows more than the laws are of.
+            That are published; of people with several rows more than the distributions are of.
         counted : bool
             Whether shares are counted in the records as they are, which an invariant protocol is made for.
         departures : NoisyAverages or None
             What is taken off the counts of outputs before shares are estimated.
         """
-        occurring = np.flatnonzero(laws.p_input > 0)
-        shares = laws.p_input[occurring] / laws.p_input.sum()
-        if not isinstance(laws.posterior, np.ndarray):
+        occurring = np.flatnonzero(distributions.p_input > 0)
+        shares = distributions.p_input[occurring] / distributions.p_input.sum()
+        if not isinstance(distributions.posterior, np.ndarray):
             return None
-        law = np.nan_to_num(laws.posterior[:, occurring]) * laws.p_output[:, np.newaxis]
+        distribution = np.nan_to_num(distributions.posterior[:, occurring]) * distributions.p_output[:, np.newaxis]
         information: ShareInformation | CountedShares | None
         if counted:
-            information = CountedShares((law / law.sum(axis=0))[occurring], shares, records)
+            information = CountedShares((distribution / distribution.sum(axis=0))[occurring], shares, records)
         else:
             noise = 0.0 if departures is None else discrete_laplace_variance(departures.scale) / (records * PARTS) ** 2
-            information = ShareInformation.of(law / law.sum(axis=0), shares, records, noise)
+            information = ShareInformation.of(distribution / distribution.sum(axis=0), shares, records, noise)
         if information is None:
             return None
-        errors = np.full(len(laws.p_input), np.nan)
+        errors = np.full(len(distributions.p_input), np.nan)
         found = information.errors(np.arange(len(occurring)), len(occurring))
         errors[occurring] = [error if np.isnan(error) else rounded_up(float(error), DIGITS) for error in found]
-        return cls(errors, tables_of(information, laws.inputs, occurring, laws.inputs.columns))
+        return cls(errors, tables_of(information, distributions.inputs, occurring, distributions.inputs.columns))

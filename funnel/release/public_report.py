@@ -91,7 +91,7 @@ class Consistency(Part):
 
 
 class Estimation(Part):
-    """How far the true law may be from the counted one, and what that could do to the bound.
+    """How far the true distribution may be from the counted one, and what that could do to the bound.
 
     ``robust_level`` and ``plain_level`` are those of LDP over the confidence set and under the counts,
     ``robust_lift_level`` that of the guarantee itself over the set; None where they were not computed.
@@ -145,7 +145,7 @@ class Figures(Part):
     level: Level
     level_factor: float | None
     rules_out: bool
-    worst_of_many_laws: bool
+    worst_of_many_distributions: bool
     utility: float
     entropy: float
     share: float

@@ -45,7 +45,7 @@ def public_unchanged(
     audited: Audited,
     protocol: Protocol,
     guarantee: Guarantee,
-    laws: PublicDistributions,
+    distributions: PublicDistributions,
     composition: Composition | None = None,
     whole: WholeStays | None = None,
 ) -> Unchanged | None:
@@ -58,7 +58,7 @@ def public_unchanged(
         Whose outputs are its inputs.
     guarantee : Guarantee
         The declared one.
-    laws : PublicDistributions
+    distributions : PublicDistributions
     composition : Composition, optional
         Of the classes of whole records.
     whole : WholeStays, optional
@@ -74,47 +74,50 @@ def public_unchanged(
     rare = (p > 0) & (p < RARE)
     alone = audited.drawn == 1
     return Unchanged(
-        share=laws.share(found.share),
+        share=distributions.share(found.share),
         error=rounded_up(math.sqrt(float((weights * (1 - weights) @ p).max()) / joint.n), _DIGITS),
         columns=tuple(
-            ColumnUnchanged(column=column, share=laws.share(share))
+            ColumnUnchanged(column=column, share=distributions.share(share))
             for column, share in zip(joint.inputs.columns, found.by_column.tolist(), strict=True)
         ),
-        secrets=_by_secret(joint, weights, found.by_secret, guarantee, laws),
+        secrets=_by_secret(joint, weights, found.by_secret, guarantee, distributions),
         secrets_total=len(joint.secret),
-        rare_records=laws.share(float(p[rare].sum())),
-        rare_unchanged=laws.share(float(p[rare] @ stays[rare] / p[rare].sum())) if rare.any() else None,
-        exact_records=laws.share(found.exact_share),
+        rare_records=distributions.share(float(p[rare].sum())),
+        rare_unchanged=distributions.share(float(p[rare] @ stays[rare] / p[rare].sum())) if rare.any() else None,
+        exact_records=distributions.share(found.exact_share),
         unique=int(alone.sum()),
-        unique_unchanged=laws.share(float(stays[alone].mean())) if alone.any() else None,
-        observers=_observers(joint, counted, weights, guarantee, laws),
+        unique_unchanged=distributions.share(float(stays[alone].mean())) if alone.any() else None,
+        observers=_observers(joint, counted, weights, guarantee, distributions),
         off=None if composition is None or not reads_secret(joint) else _off(composition, protocol),
-        known=() if composition is None else _known(composition, protocol, guarantee, laws),
+        known=() if composition is None else _known(composition, protocol, guarantee, distributions),
         at_once=0 if composition is None else composition.classes.at_once,
-        whole=None if whole is None else _whole(whole, laws.share(found.share), laws),
+        whole=None if whole is None else _whole(whole, distributions.share(found.share), distributions),
     )
 
 
-def _whole(found: WholeStays, share: float, laws: PublicDistributions) -> WholeUnchanged:
+def _whole(found: WholeStays, share: float, distributions: PublicDistributions) -> WholeUnchanged:
     """Figures of whole records, of which a share stays in all columns."""
     true = found.unique_stays
     return WholeUnchanged(
         columns=tuple(
-            ColumnUnchanged(column=name, share=laws.share(min(1.0, share + of))) for name, of in found.agree.items()
+            ColumnUnchanged(column=name, share=distributions.share(min(1.0, share + of)))
+            for name, of in found.agree.items()
         ),
         unique=found.unique,
-        unique_unchanged=None if true is None else laws.share(true),
+        unique_unchanged=None if true is None else distributions.share(true),
     )
 
 
 def _known(
-    composition: Composition, protocol: Protocol, guarantee: Guarantee, laws: PublicDistributions
+    composition: Composition, protocol: Protocol, guarantee: Guarantee, distributions: PublicDistributions
 ) -> tuple[KnownColumns, ...]:
     found = []
     for one in composition.concluded(protocol, guarantee.budget):
         shown = public_level(one.level, guarantee, True)
         level: Level = "infinite" if math.isinf(shown) else shown
-        found.append(KnownColumns(columns=one.columns, level=level, outside=min(1.0, laws.share_above(one.outside))))
+        found.append(
+            KnownColumns(columns=one.columns, level=level, outside=min(1.0, distributions.share_above(one.outside)))
+        )
     return tuple(found)
 
 
@@ -131,7 +134,7 @@ def _off(composition: Composition, protocol: Protocol) -> TableOff:
 
 
 def _by_secret(
-    joint: Joint, weights: FloatArray, whole: FloatArray, guarantee: Guarantee, laws: PublicDistributions
+    joint: Joint, weights: FloatArray, whole: FloatArray, guarantee: Guarantee, distributions: PublicDistributions
 ) -> tuple[SecretUnchanged, ...]:
     """By value of the secret: records that stay whole, and where it is published how often it stays itself."""
     columns, limits = joint.secret.columns, guarantee.lift_limits
@@ -142,23 +145,23 @@ def _by_secret(
         of = np.array([joint.secret.index(symbol[:width]) for symbol in joint.inputs.symbols])
         same = (weights * (of[:, np.newaxis] == of)).sum(axis=0)
     told = []
-    for s in np.argsort(-laws.p_secret, kind="stable")[:MAX_VALUES].tolist():
-        law, prior = joint.input_given_secret[s], float(joint.p_secret[s])
+    for s in np.argsort(-distributions.p_secret, kind="stable")[:MAX_VALUES].tolist():
+        distribution, prior = joint.input_given_secret[s], float(joint.p_secret[s])
         most = None if not published or limits is None else min(1.0, limits[1] * prior)
         told.append(
             SecretUnchanged(
                 label=joint.secret.labels[s],
-                prior=float(laws.p_secret[s]),
-                share=laws.share(float(np.nan_to_num(whole[s]))),
-                stays=laws.share(float(law @ same)) if published else None,
-                at_most=None if most is None else laws.share_above(most),
+                prior=float(distributions.p_secret[s]),
+                share=distributions.share(float(np.nan_to_num(whole[s]))),
+                stays=distributions.share(float(distribution @ same)) if published else None,
+                at_most=None if most is None else distributions.share_above(most),
             )
         )
     return tuple(told)
 
 
 def _observers(
-    joint: Joint, counted: Joint, weights: FloatArray, guarantee: Guarantee, laws: PublicDistributions
+    joint: Joint, counted: Joint, weights: FloatArray, guarantee: Guarantee, distributions: PublicDistributions
 ) -> tuple[Observer, ...]:
     """What observers of a record can conclude who know none, one, two, or all of its other true values."""
     columns = counted.inputs.columns
@@ -173,11 +176,11 @@ def _observers(
     bounds = {size: guarantee if size else alone for size in sizes}
     for size, some in known:
         found[size].append(_concluded(joint, weights, [first + j for j in some], bounds[size].budget))
-    return tuple(_observer(size, len(columns), found[size], bounds[size], laws) for size in sizes)
+    return tuple(_observer(size, len(columns), found[size], bounds[size], distributions) for size in sizes)
 
 
 def _observer(
-    size: int, columns: int, found: list[tuple[float, float]], guarantee: Guarantee, laws: PublicDistributions
+    size: int, columns: int, found: list[tuple[float, float]], guarantee: Guarantee, distributions: PublicDistributions
 ) -> Observer:
     level, outside = (max(values) for values in zip(*found, strict=True))
     shown = public_level(level, guarantee, True)
@@ -185,7 +188,7 @@ def _observer(
         known=size,
         columns=columns,
         level="infinite" if math.isinf(shown) else shown,
-        outside=min(1.0, laws.share_above(outside)),
+        outside=min(1.0, distributions.share_above(outside)),
     )
 
 
@@ -196,15 +199,15 @@ def _concluded(joint: Joint, weights: FloatArray, known: list[int], budget: floa
         table = joint.p[:, some]
         prior, mass = table.sum(axis=1), table.sum()
         shown = table @ weights[:, some].T
-        law = shown.sum(axis=0)
-        there = (prior > 0)[:, np.newaxis] & (law > 0)
+        distribution = shown.sum(axis=0)
+        there = (prior > 0)[:, np.newaxis] & (distribution > 0)
         with np.errstate(divide="ignore"):
-            change = np.abs(np.log(shown * mass / np.where(there, np.outer(prior, law), 1.0)))
+            change = np.abs(np.log(shown * mass / np.where(there, np.outer(prior, distribution), 1.0)))
         # What is below the rounding of these sums is no change.
         change = np.where(there & (change > _HAIR), change, 0.0)
         most = change.max(axis=0)
         level = max(level, float(most.max()))
-        outside += float(law[most > budget * (1 + _HAIR) + _HAIR].sum())
+        outside += float(distribution[most > budget * (1 + _HAIR) + _HAIR].sum())
     return level, outside
 
 

@@ -98,26 +98,28 @@ class PlanLine:
         told = None if row.certificate is None else Certificate(row.certificate.of, row.certificate.gap)
         return cls(row.mechanism, row.utility, row.share, row.level, row.reason, told, row.finished)
 
-    def public(self, laws: PublicDistributions, guarantee: Guarantee) -> PlanLine:
+    def public(self, distributions: PublicDistributions, guarantee: Guarantee) -> PlanLine:
         """The line as it is published, under the declared guarantee."""
         return PlanLine(
             self.mechanism,
-            None if self.utility is None else laws.nats(self.utility),
-            None if self.share is None else laws.nats(self.share),
+            None if self.utility is None else distributions.nats(self.utility),
+            None if self.share is None else distributions.nats(self.share),
             None if self.level is None else public_level(self.level, guarantee, self.reason is None),
-            None if self.reason is None else public_text(self.reason, laws.step, guarantee),
-            self._public_certificate(laws),
+            None if self.reason is None else public_text(self.reason, distributions.step, guarantee),
+            self._public_certificate(distributions),
             self.finished,
         )
 
-    def _public_certificate(self, laws: PublicDistributions) -> Certificate | None:
+    def _public_certificate(self, distributions: PublicDistributions) -> Certificate | None:
         """Of what is kept the limit is rounded up as shares are; of records unchanged the gap, to one digit."""
         if self.certificate is None or self.share is None:
             return None
         gap = self.certificate.gap
         if self.certificate.of != "kept":
             return Certificate(self.certificate.of, min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
-        return Certificate("kept", max(0.0, round(laws.share_above(self.share + gap) - laws.nats(self.share), 12)))
+        return Certificate(
+            "kept", max(0.0, round(distributions.share_above(self.share + gap) - distributions.nats(self.share), 12))
+        )
 
     @property
     def optimum(self) -> str | None:
@@ -226,7 +228,7 @@ class PublicContent(Described):
 
     Attributes
     ----------
-    laws : PublicDistributions
+    distributions : PublicDistributions
     findings : PublicFindings
     rarity : PublicRarity
     accuracy : PublicAccuracy or None
@@ -241,7 +243,7 @@ class PublicContent(Described):
         Published records with a combination that no record has by the public counts; None there, and of sets of values.
     """
 
-    laws: PublicDistributions
+    distributions: PublicDistributions
     findings: PublicFindings
     rarity: PublicRarity
     accuracy: PublicAccuracy | None
@@ -253,17 +255,17 @@ class PublicContent(Described):
     @property
     def secret(self) -> tuple[str, ...]:
         """Columns whose values must not become known."""
-        return self.laws.secret.columns
+        return self.distributions.secret.columns
 
     @property
     def published(self) -> tuple[str, ...]:
         """Columns that were released."""
-        return self.released or self.laws.inputs.columns
+        return self.released or self.distributions.inputs.columns
 
     @property
     def belief_limits(self) -> tuple[FloatArray, FloatArray] | None:
         """Limits that the guarantee sets to beliefs, for every prior that is rounded to the published one."""
-        return self.laws.belief_limits(self.guarantee)
+        return self.distributions.belief_limits(self.guarantee)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -275,7 +277,7 @@ class ReportContent(Described):
     joint : Joint
         Counted (S, X), shape (c, a); internal.
     findings : Findings
-        The audit of exactly this joint law, protocol and bound; internal.
+        The audit of exactly this joint distribution, protocol and bound; internal.
     audited : Audited
         What was found under the public frequencies: of this the public report is made.
     disclosure : mapping or None
@@ -290,7 +292,7 @@ class ReportContent(Described):
     Raises
     ------
     DataError
-        If the findings are not about this joint law, protocol and bound.
+        If the findings are not about this joint distribution, protocol and bound.
     """
 
     joint: Joint
@@ -317,8 +319,10 @@ class ReportContent(Described):
     @cached_property
     def unchanged(self) -> Unchanged | None:
         """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
-        laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
-        return public_unchanged(self.audited, self.protocol, self.guarantee, laws, self.composition, self.whole)
+        distributions = PublicDistributions.of(self.audited.frequencies, self.protocol)
+        return public_unchanged(
+            self.audited, self.protocol, self.guarantee, distributions, self.composition, self.whole
+        )
 
     @property
     def certified(self) -> tuple[PlanLine, ...]:
@@ -328,22 +332,22 @@ class ReportContent(Described):
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
-        laws = PublicDistributions.of(self.audited.frequencies, self.protocol)
+        distributions = PublicDistributions.of(self.audited.frequencies, self.protocol)
         frequencies, drawn = self.audited.frequencies, self.audited.drawn
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
-        described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.certified)
+        described["plan"] = tuple(line.public(distributions, self.guarantee) for line in self.certified)
         return PublicContent(
             **described,
-            laws=laws,
-            findings=PublicFindings.of(self.audited, self.guarantee, laws),
-            rarity=PublicRarity.of(frequencies, laws),
+            distributions=distributions,
+            findings=PublicFindings.of(self.audited, self.guarantee, distributions),
+            rarity=PublicRarity.of(frequencies, distributions),
             accuracy=PublicAccuracy.of(
-                laws,
+                distributions,
                 self.audited.rows,
                 not published_values(self.protocol.mechanism).estimator,
                 frequencies.departures,
             ),
-            weighted=public_weighted(frequencies.joint.over_published(laws.inputs.columns), self.weights),
+            weighted=public_weighted(frequencies.joint.over_published(distributions.inputs.columns), self.weights),
             unchanged=self.unchanged,
             alone=None if self.released else int((drawn == 1).sum()),
             absent=None if self.released else absent_records(frequencies.joint, self.protocol, drawn),

@@ -69,7 +69,7 @@ class ChannelSampler:
         for x, total in enumerate(exact_sums(columns)):
             if total != DENOMINATOR or (columns[:, x] > np.uint64(DENOMINATOR)).any():
                 name = "the marginal" if x == self.inputs else f"column {x} of the weights"
-                raise SpecError(f"{name} sums to {total} instead of 2^63, so it is not a probability law")
+                raise SpecError(f"{name} sums to {total} instead of 2^63, so it is not a probability distribution")
         # Partial sums of non-negative terms stay at or below 2^63, so none of them wraps around.
         self._thresholds = np.ascontiguousarray(np.cumsum(columns, axis=0, dtype=np.uint64).T)
         self._bits = _table_bits(self._thresholds)
@@ -164,22 +164,22 @@ def checked_rows(codes: npt.NDArray[np.integer[Any]], words: npt.NDArray[np.uint
 
 def _table_bits(thresholds: npt.NDArray[np.uint64]) -> int:
     """k: fine enough that few cells hold a threshold, if tables of that size fit the memory set aside for them."""
-    laws = len(thresholds)
-    inside = np.count_nonzero(np.diff(thresholds, axis=1, prepend=np.uint64(0))) / laws
+    distributions = len(thresholds)
+    inside = np.count_nonzero(np.diff(thresholds, axis=1, prepend=np.uint64(0))) / distributions
     wanted = math.ceil(math.log2(max(1.0, inside) / _OPEN_ROWS))
-    return max(1, min(wanted, _MAX_TABLE_BITS, (_MAX_CELLS // laws).bit_length() - 1))
+    return max(1, min(wanted, _MAX_TABLE_BITS, (_MAX_CELLS // distributions).bit_length() - 1))
 
 
 def _cell_ends(thresholds: npt.NDArray[np.uint64], bits: int) -> tuple[CodeArray, CodeArray]:
-    """y at the first and at the last u of every cell, shapes (laws, 2^bits), by counting thresholds in integers."""
-    laws, size = len(thresholds), (1 << bits) + 1
+    """y at the first and at the last u of every cell, (distributions, 2^bits), by counting thresholds in integers."""
+    distributions, size = len(thresholds), (1 << bits) + 1
     width = np.uint64(WORD_BITS - bits)
     # cum ≤ i·2^width  iff  ⌈cum / 2^width⌉ ≤ i;   cum ≤ (i+1)·2^width − 1  iff  ⌊cum / 2^width⌋ ≤ i.
     round_up = np.uint64((1 << int(width)) - 1)
     ends = []
     for cells in ((thresholds + round_up) >> width, thresholds >> width):
-        flat = cells.astype(np.int64) + size * np.arange(laws)[:, np.newaxis]
-        counts = np.bincount(flat.reshape(-1), minlength=laws * size).reshape(laws, size)
+        flat = cells.astype(np.int64) + size * np.arange(distributions)[:, np.newaxis]
+        counts = np.bincount(flat.reshape(-1), minlength=distributions * size).reshape(distributions, size)
         ends.append(np.cumsum(counts, axis=1)[:, :-1])
     return ends[0], ends[1]
 
@@ -204,7 +204,7 @@ class SparseSampler:
         weights = protocol.sparse
         self.outputs, self.inputs = weights.shape
         seen = np.flatnonzero(protocol.marginal)
-        # The marginal is the law of one more input, the last.
+        # The marginal is the distribution of one more input, the last.
         inputs = np.concatenate([weights.inputs, np.full(len(seen), self.inputs)])
         order = np.lexsort((np.concatenate([weights.outputs, seen]), inputs))
         values = np.concatenate([weights.values, protocol.marginal[seen]])[order]

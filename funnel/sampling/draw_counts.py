@@ -1,4 +1,4 @@
-"""Cells: how often each secret and input met each output, counted as rows are drawn; what an audit compares."""
+"""Draw counts: how often each secret and input met each output, counted as rows are drawn; what an audit compares."""
 
 from __future__ import annotations
 

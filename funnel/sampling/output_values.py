@@ -1,4 +1,4 @@
-"""Published: what is released for an output that was drawn: its own values, or a whole record of its class."""
+"""Output values: what is released for an output that was drawn: its own values, or a whole record of its class."""
 
 from __future__ import annotations
 

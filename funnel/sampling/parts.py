@@ -117,7 +117,7 @@ def count_partition(
     inputs: tuple[str, ...],
     order: Mapping[str, Sequence[str]],
 ) -> Joint:
-    """Count the joint law of the secret and the input in some row groups of a snapshot."""
+    """Count the joint distribution of the secret and the input in some row groups of a snapshot."""
     return Joint.from_batches(row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)
 
 

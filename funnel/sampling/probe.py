@@ -29,10 +29,10 @@ SPREAD = 0x9E3779B97F4A7C15
 def probe_digest(protocol: Protocol) -> str:
     """The digest (hex) of what the sampler of this process answers."""
     if protocol.is_sparse:
-        laws = [protocol.conditional(x)[1] for x in range(len(protocol.inputs) + 1)]
+        distributions = [protocol.conditional(x)[1] for x in range(len(protocol.inputs) + 1)]
     else:
-        laws = list(np.column_stack([protocol.weights, protocol.marginal]).T)
-    thresholds = np.concatenate([np.cumsum(law, dtype=np.uint64) for law in laws])
+        distributions = list(np.column_stack([protocol.weights, protocol.marginal]).T)
+    thresholds = np.concatenate([np.cumsum(distribution, dtype=np.uint64) for distribution in distributions])
     asked = np.stack(
         [
             np.maximum(thresholds, np.uint64(1)) - np.uint64(1),
@@ -42,7 +42,7 @@ def probe_digest(protocol: Protocol) -> str:
     )
     # The lowest bit of a word is not used: it is set here, so that it shows if it is.
     words = (asked.reshape(-1) << np.uint64(1)) | np.uint64(1)
-    codes = np.repeat([*range(len(laws) - 1), -1], [2 * len(law) for law in laws])
+    codes = np.repeat([*range(len(distributions) - 1), -1], [2 * len(distribution) for distribution in distributions])
     return blake2b(sampler_of(protocol).draw(codes, words).astype("<u4").tobytes(), digest_size=16).hexdigest()
 
 

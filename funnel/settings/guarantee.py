@@ -173,7 +173,7 @@ class ConfidenceSettings(Section):
     Attributes
     ----------
     alpha : float
-        Probability, between 0 and 1, that the true law lies outside the confidence set.
+        Probability, between 0 and 1, that the true distribution lies outside the confidence set.
     """
 
     alpha: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05

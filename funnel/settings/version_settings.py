@@ -55,9 +55,9 @@ with warnings.catch_warnings():
         on_drift : "fail" or "continue"
             What to do when categories come or go, or frequencies move by more than chance explains.
         robust : bool
-            With noise on the frequencies: whether the bound on everything published holds for whoever knows the true
-            counts as well, under every set of tables that the noise does not rule out, and not only for whoever knows
-            the published ones. From the first version of a register on.
+            With noise on the frequencies: whether the bound on everything published holds for an observer who knows the
+            true counts as well, under every set of tables that the noise does not rule out, and not only for an
+            observer who knows the published ones. From the first version of a register on.
         observers : list of "transitions" and "mover-stayer", or None
             For whom everything that is published about a person is bounded: who knows how common every change is, and
             who knows how common it is among people who changed before and among people who never did. By default both

@@ -1,4 +1,4 @@
-"""Unchanged: whether X may be published as it is, before anything is searched for."""
+"""As it is: whether X may be published as it is, before anything is searched for."""
 
 from __future__ import annotations
 
@@ -62,8 +62,10 @@ def unchanged_weights(joint: Joint, guarantee: Guarantee, budget: Budget) -> Wei
 
 def _far_outside(joint: Joint, guarantee: ConeGuarantee) -> bool:
     """Whether some input breaks the guarantee even after the largest repair, by more than rounding: O(m a) floats."""
-    cone, law = guarantee.cone(joint), joint.p_input
-    seen = law > 0
+    cone, distribution = guarantee.cone(joint), joint.p_input
+    seen = distribution > 0
     # In posterior coordinates the terms of conditions are of order one.
-    repaired = (1 - LARGEST_REPAIR) * cone[:, seen] / law[seen] + LARGEST_REPAIR * cone.sum(axis=1, keepdims=True)
+    repaired = (1 - LARGEST_REPAIR) * cone[:, seen] / distribution[seen] + LARGEST_REPAIR * cone.sum(
+        axis=1, keepdims=True
+    )
     return bool((repaired > _HAIR).any())

@@ -1,4 +1,4 @@
-"""Half-spaces of rows over the χ² set, by two laws that one law of it has together; and the worst law of a ball."""
+"""Half-spaces of rows over the χ² set, by two distributions at once; and the worst in a ball."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class BallCuts:
     def __init__(self, problem: SetProblem) -> None:
         self._problem = problem
         self._pairs: list[tuple[FloatArray, FloatArray]] = []
-        law = problem.near.law
-        for s, t in itertools.permutations(range(len(law)), 2):
-            self.add(s, t, law[s], law[t])
+        distribution = problem.near.distribution
+        for s, t in itertools.permutations(range(len(distribution)), 2):
+            self.add(s, t, distribution[s], distribution[t])
 
     def __len__(self) -> int:
         return len(self._pairs)
 
     def add(self, high: int, low: int, one: FloatArray, other: FloatArray) -> None:
-        """``T_s·R_s <= e^ε T_s'·R_s'`` for laws R_s and R_s' of the input, each (u,)."""
+        """``T_s·R_s <= e^ε T_s'·R_s'`` for distributions R_s and R_s' of the input, each (u,)."""
         self._pairs.append((self._functional(high, one), self._functional(low, other)))
 
     def rows(self, epsilon: float) -> FloatArray:
@@ -41,48 +41,48 @@ class BallCuts:
         first, second = (np.array(side) for side in zip(*self._pairs, strict=True))
         return np.asarray(first - capped_exp(epsilon) * second)
 
-    def _functional(self, secret: int, law: FloatArray) -> FloatArray:
+    def _functional(self, secret: int, distribution: FloatArray) -> FloatArray:
         problem = self._problem
         full = np.zeros(len(problem.seen))
         if reads_secret(problem.read):
-            full.reshape(problem.near.law.shape)[secret] = law
+            full.reshape(problem.near.distribution.shape)[secret] = distribution
         else:
-            full[:] = law
+            full[:] = distribution
         return np.asarray(problem.on_seen(full[None])[0])
 
 
-# Laws are drawn in until rounding is no doubt, by halves, as often.
+# Distributions are drawn in until rounding is no doubt, by halves, as often.
 _INSIDE, _INWARDS = 1 - 2.0**-40, 44
 
 
-def worst_distribution(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:
-    """A law R with ``Σ P̂²/R <= D`` whose average of a row is the largest, nearly, shape (u,).
+def worst_distribution(row: FloatArray, distribution: FloatArray, divergence: float) -> FloatArray:
+    """A distribution R with ``Σ P̂²/R <= D`` whose average of a row is the largest, nearly, shape (u,).
 
-    A half-space of a law outside the ball would cut off what the guarantee allows, and a bound would be none. The one
-    that attains the largest average is at the end of the ball, where rounding puts it on either side.
+    A half-space of a distribution outside the ball would cut off what the guarantee allows, and a bound would be none.
+    The one that attains the largest average is at the end of the ball, where rounding puts it on either side.
 
     Parameters
     ----------
     row : ndarray, shape (u,)
         t, finite.
-    law : ndarray, shape (u,)
+    distribution : ndarray, shape (u,)
         P̂, zeros allowed, summing to 1.
     divergence : float
         D >= 1.
     """
-    found = extreme_distribution(row, law, divergence)
+    found = extreme_distribution(row, distribution, divergence)
     low, high = 0.0, 1.0
-    if _spread(found, law) <= divergence * _INSIDE:
+    if _spread(found, distribution) <= divergence * _INSIDE:
         return found
     # Σ P̂²/R is convex, so it falls towards the estimate.
     for _ in range(_INWARDS):
         middle = (low + high) / 2
-        inside = _spread((1 - middle) * found + middle * law, law) <= divergence * _INSIDE
+        inside = _spread((1 - middle) * found + middle * distribution, distribution) <= divergence * _INSIDE
         low, high = (low, middle) if inside else (middle, high)
-    return np.asarray((1 - high) * found + high * law)
+    return np.asarray((1 - high) * found + high * distribution)
 
 
-def _spread(found: FloatArray, law: FloatArray) -> float:
-    seen = law > 0
+def _spread(found: FloatArray, distribution: FloatArray) -> float:
+    seen = distribution > 0
     with np.errstate(divide="ignore"):
-        return float((law[seen] ** 2 / found[seen]).sum())
+        return float((distribution[seen] ** 2 / found[seen]).sum())

@@ -100,7 +100,7 @@ class PosteriorProgramme:
 
     Parameters
     ----------
-    law : ndarray, shape (n,)
+    distribution : ndarray, shape (n,)
         Probabilities of the values, > 0.
     worth : ndarray, shape (n,)
         What a value is worth that stays as it is, summing to 1.
@@ -110,20 +110,20 @@ class PosteriorProgramme:
         Charged for every step.
     """
 
-    def __init__(self, law: FloatArray, worth: FloatArray, spaces: FloatArray, budget: Budget) -> None:
-        self.law, self.worth, self._budget = law, worth, budget
+    def __init__(self, distribution: FloatArray, worth: FloatArray, spaces: FloatArray, budget: Budget) -> None:
+        self.distribution, self.worth, self._budget = distribution, worth, budget
         _, first, source = np.unique(np.round(spaces.T, _ALIKE), axis=0, return_index=True, return_inverse=True)
         self.source = source.ravel()
-        self.mass = np.bincount(self.source, weights=law)
+        self.mass = np.bincount(self.source, weights=distribution)
         # What conditions and balance take of a unit of each source, and the few numbers that is a function of; a
         # constant row leaves one of each condition.
-        self.room = -(spaces @ law)
+        self.room = -(spaces @ distribution)
         self.asked = np.vstack([spaces[:, first] / self.room[:, None], np.ones(len(first))])
         left, sizes, right = np.linalg.svd(self.asked, full_matrices=False)
         kept = sizes > _FEATURE * sizes[0]
         self.back, self.features = left[:, kept] * sizes[kept], right[kept]
-        self.relative = law / self.mass[self.source]
-        self.pairs = np.ones((len(law), len(self.mass)), dtype=bool)
+        self.relative = distribution / self.mass[self.source]
+        self.pairs = np.ones((len(distribution), len(self.mass)), dtype=bool)
         self._last: _Point | None = None
 
     @property
@@ -179,7 +179,7 @@ class PosteriorProgramme:
         """
         moves = np.zeros(self.pairs.shape) if self._last is None else self._last.variables.moves * self.mass
         likely = np.log(np.maximum(moves, 1e-300)) + generator.gumbel(size=moves.shape)
-        into = np.log(np.maximum(moves * self.law[:, None], 1e-300)) + generator.gumbel(size=moves.shape)
+        into = np.log(np.maximum(moves * self.distribution[:, None], 1e-300)) + generator.gumbel(size=moves.shape)
         self.pairs = _largest(likely, _BY_CHANCE, 1) | _largest(into, _INTO, 0)
         for asked in self.asked:
             self.pairs |= _largest(moves * np.maximum(-asked, 0.0), _LARGEST, 1)
@@ -189,7 +189,7 @@ class PosteriorProgramme:
         outputs = (parts.moves * self.mass) @ self.asked.T + parts.stays[:, None] * self.asked[:, self.source].T
         outputs[:, :-1] += parts.slack
         stays = np.bincount(self.source, weights=self.relative * parts.stays)
-        return Prices(outputs, self.law @ parts.moves + stays)
+        return Prices(outputs, self.distribution @ parts.moves + stays)
 
     def missing(self, parts: Parts) -> Prices:
         """What equations lack at variables."""
@@ -200,8 +200,8 @@ class PosteriorProgramme:
     def taken(self, prices: Prices) -> Parts:
         """What variables take at prices of equations."""
         by_source = prices.outputs @ self.asked
-        own = by_source[np.arange(len(self.law)), self.source] + self.relative * prices.sources[self.source]
-        moves = by_source * self.mass + np.outer(self.law, prices.sources)
+        own = by_source[np.arange(len(self.distribution)), self.source] + self.relative * prices.sources[self.source]
+        moves = by_source * self.mass + np.outer(self.distribution, prices.sources)
         return Parts(own, np.where(self.pairs, moves, 0.0), prices.outputs[:, :-1])
 
     def _start(self) -> _Point:
@@ -223,27 +223,27 @@ class PosteriorProgramme:
     def _bound(self, prices: Prices) -> float:
         """What no channel between these pairs exceeds: `funnel.solver.exchange.proven_bound`, by source."""
         priced, balance = np.maximum(-prices.outputs[:, :-1], 0.0), -prices.outputs[:, -1]
-        gains = -(priced @ self.asked[:-1] + balance[:, None]) / self.law[:, None]
-        own = self.worth / self.law + gains[np.arange(len(self.law)), self.source]
+        gains = -(priced @ self.asked[:-1] + balance[:, None]) / self.distribution[:, None]
+        own = self.worth / self.distribution + gains[np.arange(len(self.distribution)), self.source]
         best = np.where(self.pairs, gains, -np.inf).max(axis=0)[self.source]
-        return float(balance.sum() + self.law @ np.maximum(own, best))
+        return float(balance.sum() + self.distribution @ np.maximum(own, best))
 
     def _exchanged(self, point: _Point) -> Exchanged:
-        n = len(self.law)
+        n = len(self.distribution)
         prices = np.maximum(-point.prices.outputs[:, :-1], 0.0)
         flows = self._flows(point.variables)
-        value = float(self.worth @ (np.diagonal(flows) / self.law))
+        value = float(self.worth @ (np.diagonal(flows) / self.distribution))
         balance = -point.prices.outputs[:, -1]
         return Exchanged(flows, value, 0.0, balance, sp.csr_array(prices / self.room), np.zeros((n, n)))
 
     def _flows(self, variables: Parts) -> FloatArray:
         """Flows (n, n): what moves out of a source is laid along its values, one after the other."""
-        law, flows = self.law, np.diag(self.law * np.minimum(variables.stays, 1.0))
-        leaves = law - np.diagonal(flows)
+        distribution, flows = self.distribution, np.diag(self.distribution * np.minimum(variables.stays, 1.0))
+        leaves = distribution - np.diagonal(flows)
         order = np.argsort(self.source, kind="stable")
         for values in np.split(order, np.cumsum(np.bincount(self.source))[:-1]):
             out = leaves[values]
-            into = law * variables.moves[:, self.source[values[0]]]
+            into = distribution * variables.moves[:, self.source[values[0]]]
             if not out.sum() > 0 or not into.sum() > 0:
                 flows[values, values] += out
                 continue
@@ -272,8 +272,13 @@ class _Step:
         gain = Parts(-programme.worth, np.zeros_like(taken.moves), np.zeros_like(taken.slack))
         self._off = gain.plus(taken, -1.0).plus(point.spare, -1.0)
         self._scale = point.variables.over(point.spare)
-        law, source, features, back = programme.law, programme.source, programme.features, programme.back
-        every = np.arange(len(law))
+        distribution, source, features, back = (
+            programme.distribution,
+            programme.source,
+            programme.features,
+            programme.back,
+        )
+        every = np.arange(len(distribution))
         stays, moves, slack = self._scale
         own = features[:, source].T
         inner = np.matmul(features * (moves * programme.mass**2)[:, None, :], features.T)
@@ -287,12 +292,12 @@ class _Step:
         unit = 1 / np.sqrt(sizes)
         self._inverse = np.linalg.inv(matrices * unit[:, :, None] * unit[:, None, :])
         self._inverse *= unit[:, :, None] * unit[:, None, :]
-        self._across = law[:, None] * programme.mass * moves
+        self._across = distribution[:, None] * programme.mass * moves
         self._across[every, source] += programme.relative * stays
-        size = law**2 @ moves + np.bincount(source, weights=programme.relative**2 * stays)
+        size = distribution**2 @ moves + np.bincount(source, weights=programme.relative**2 * stays)
         joint = np.diag(size)
         root = _root(back.T @ self._inverse @ back)
-        for first in range(0, len(law), _TOGETHER):
+        for first in range(0, len(distribution), _TOGETHER):
             some = slice(first, first + _TOGETHER)
             product = (root[some] @ features) * self._across[some, None, :]
             product = product.reshape(-1, len(size))

@@ -107,7 +107,7 @@ class CellProgramme:
 
     Parameters
     ----------
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X.
     conditions : ndarray, shape (k, 2 + a + levels)
         Each row G says ``G (hi, lo, v, levels) <= 0``, with levels from 0 to 1; not negative on hi, not positive on lo,
@@ -120,15 +120,15 @@ class CellProgramme:
     """
 
     def __init__(
-        self, law: FloatArray, conditions: FloatArray, limits: Limits, budget: Budget, least: float = 0.0
+        self, distribution: FloatArray, conditions: FloatArray, limits: Limits, budget: Budget, least: float = 0.0
     ) -> None:
         self._limits, self._budget, self._least = limits, budget, least
         self._conditions = conditions
-        self._levels = conditions.shape[1] - 2 - len(law)
+        self._levels = conditions.shape[1] - 2 - len(distribution)
         self._solver = quiet_solver()
-        self._inputs, self.entries = len(law), len(limits.lower)
+        self._inputs, self.entries = len(distribution), len(limits.lower)
         self._rest = self.entries > self._inputs
-        self._law = np.append(law, 0.0)[: self.entries]
+        self._distribution = np.append(distribution, 0.0)[: self.entries]
         on_entries = np.zeros((len(conditions), self.entries))
         on_entries[:, : self._inputs] = conditions[:, 2 : 2 + self._inputs]
         self._size = 2 * self.entries * ENDS
@@ -157,7 +157,7 @@ class CellProgramme:
         values[0, :size] = (np.where(raised, upper, lower) * (entries - 1)).reshape(size)
         values[1, :size] = (np.where(lowered, upper, lower) * (entries - ratios[:, None, None])).reshape(size)
         values[0, size : size + 2], values[1, size : size + 2] = 1.0, ratios
-        masses = (self._law[:, None] * entries).reshape(size)
+        masses = (self._distribution[:, None] * entries).reshape(size)
         rows = np.zeros((self._fixed, size + 2 + self._levels))
         if self._rest:
             # What is not told apart has the average entry.
@@ -198,9 +198,9 @@ class CellProgramme:
         n, size = self.entries, self._size
         ends, fixed = self._at_ends(cell)
         linear = np.zeros((n, 1))
-        linear[: self._inputs, 0] = np.log(self._law[: self._inputs]) - prices
+        linear[: self._inputs, 0] = np.log(self._distribution[: self._inputs]) - prices
         curved = xlogy(ends.entries, ends.entries)
-        gains = (self._law[:, None] * (curved + linear * ends.entries)).reshape(size)
+        gains = (self._distribution[:, None] * (curved + linear * ends.entries)).reshape(size)
         # Columns besides: what a whole and the unit lack, ln of the unit.
         columns = fixed.shape[1]
         cost = np.zeros(columns + 3)
@@ -239,7 +239,7 @@ class CellProgramme:
             rows = np.vstack([rows, added])
             self._add(added)
         multipliers = np.array(-duals[2 + t :])
-        sizes = (self._law[:, None] * (np.abs(curved) + np.abs(linear) * ends.entries)).reshape(size)
+        sizes = (self._distribution[:, None] * (np.abs(curved) + np.abs(linear) * ends.entries)).reshape(size)
         bound, left = self._proven(rows, in_use, multipliers, ends, gains, sizes, float(-duals[0]))
         tight, basis = _without_slack(self._solver.getBasis(), in_use)
         weights, units = values[:size], values[size : size + 2]
@@ -249,7 +249,7 @@ class CellProgramme:
             return Solved(bound, left, told[2:], nothing + 1, 0.0, cell.last, 1.0, nothing, tight, basis)
         mean = (weights * ends.entries.reshape(size)).reshape(2, n, ENDS).sum(axis=(0, 2)) / unit
         chords = (weights * gains).reshape(2, n, ENDS).sum(axis=(0, 2))
-        losses = chords - unit * self._law * (xlogy(mean, mean) + linear[:, 0] * mean)
+        losses = chords - unit * self._distribution * (xlogy(mean, mean) + linear[:, 0] * mean)
         ratio = float(units @ (cell.first, cell.last)) / unit
         mixed = float(4 * units[0] * units[1] / unit**2)
         return Solved(bound, left, told[2:], mean, unit, ratio, mixed, losses, tight, basis)
@@ -286,7 +286,7 @@ class CellProgramme:
         levels = float(np.maximum(-pulled[size + 2 :], 0.0).sum())
         # Errors of the conditions themselves: Σv = 1, hi and lo are at most what one input can have, levels at most 1.
         conditions = multipliers[self._fixed :] @ np.abs(self._conditions[in_use]).max(axis=1, initial=0.0)
-        data = DATA_ERROR * (3 + self._levels + 2 / float(self._law[: self._inputs].min())) * float(conditions)
+        data = DATA_ERROR * (3 + self._levels + 2 / float(self._distribution[: self._inputs].min())) * float(conditions)
         unit = max(-1 / slope, self._least)
         rounding = operations * _UNIT * (1 + abs(price) - unit * slope + abs(np.log(unit)))
         rounding += operations * _UNIT * float(pulls[size + 2 :].sum())

@@ -59,27 +59,27 @@ def central_mixture(problem: Problem, budget: Budget, least: float) -> FloatArra
     least : float
         Nats by which the mixture must rise in a few rounds for the search to go on.
     """
-    law = problem.law
+    distribution = problem.distribution
     finishing = budget.reserve(_FINISHING)
     try:
         columns = _Columns(problem, budget)
     except SolverError:
-        return law[None]
+        return distribution[None]
     with contextlib.suppress(SolverError):
         # Nearly parallel columns; the mixture before is as good as it was.
         columns.generate(least)
     if not len(columns.posteriors):
-        return law[None]
+        return distribution[None]
     try:
-        mixed = best_split(np.vstack([columns.posteriors, law]), law, finishing)
+        mixed = best_split(np.vstack([columns.posteriors, distribution]), distribution, finishing)
     except SolverError:
-        mixed = Split(law[None], np.ones(1), float(negative_entropy(law)), 0.0)
+        mixed = Split(distribution[None], np.ones(1), float(negative_entropy(distribution)), 0.0)
     if columns.missing > _MISSING:
         # The rest has all inputs; how much of it there is follows.
         used = columns.mass > _UNUSED
         masses = np.append(columns.mass[used], 1e-3)
-        split = Split(np.vstack([columns.posteriors[used], law]), masses / masses.sum(), 0.0, 0.0)
-        moved = repaired(split, law, problem.rows, None, finishing)
+        split = Split(np.vstack([columns.posteriors[used], distribution]), masses / masses.sum(), 0.0, 0.0)
+        moved = repaired(split, distribution, problem.rows, None, finishing)
         if moved is not None and moved.value > mixed.value:
             return _without_dust(moved, problem.rows)
     return mixed.posteriors
@@ -109,7 +109,7 @@ class _Columns:
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         region = problem.priced
-        self._law, self._budget = region.law, budget
+        self._distribution, self._budget = region.distribution, budget
         self._near = Neighbourhood(region, budget)
         pricer = Pricer(region, budget)
         self._thought = np.log(np.maximum(pricer.reach, 1e-300))
@@ -118,7 +118,7 @@ class _Columns:
         self._gains, self._vertices = np.zeros(0), self._near.none
         self._numbers, self._next = np.zeros(0, dtype=np.intp), 0
         self._known: set[bytes] = set()
-        self._add(self._near.vertices(pricer, np.vstack([self._law, pricer.corners]), self._thought))
+        self._add(self._near.vertices(pricer, np.vstack([self._distribution, pricer.corners]), self._thought))
 
     def generate(self, least: float) -> None:
         """Add neighbours of what is used until that does not help any more, or the budget is spent."""
@@ -131,10 +131,10 @@ class _Columns:
                 break
             count = len(self.posteriors)
             self.mass = solved.amounts[:count]
-            self.missing = float(solved.amounts[count:] @ np.tile(self._law, 2))
+            self.missing = float(solved.amounts[count:] @ np.tile(self._distribution, 2))
             value = float(solved.value)
             used = np.argsort(-self.mass, kind="stable")[:_USED]
-            found, most = self._near.best(self._vertices[used], self._numbers[used], solved.prices / self._law)
+            found, most = self._near.best(self._vertices[used], self._numbers[used], solved.prices / self._distribution)
             self._forget(solved.reduced[:count])
             added = self._add(found)
             if self.missing > _MISSING:
@@ -151,11 +151,11 @@ class _Columns:
         """The mixture, with what is missing or too much at its price; after the columns come those amounts (2 a,)."""
         import scipy.sparse as sp
 
-        each = sp.identity(len(self._law), format="csr")
-        shares = sp.csr_matrix((self.posteriors / self._law).T)
-        gains = [self._gains, (self._thought - off) * self._law, -(self._thought + off) * self._law]
+        each = sp.identity(len(self._distribution), format="csr")
+        shares = sp.csr_matrix((self.posteriors / self._distribution).T)
+        gains = [self._gains, (self._thought - off) * self._distribution, -(self._thought + off) * self._distribution]
         matrix = sp.hstack([shares, each, -each], format="csr")
-        return _central(matrix, np.concatenate(gains), self._thought * self._law, precision, self._budget)
+        return _central(matrix, np.concatenate(gains), self._thought * self._distribution, precision, self._budget)
 
     def _add(self, vertices: Vertices) -> int:
         """Further columns, those that are new; how many they are."""
@@ -181,7 +181,7 @@ class _Columns:
 
     def _forget(self, reduced: FloatArray) -> None:
         """Keep the columns that lack least to be worth their prices, where there are too many."""
-        kept = max(_KEPT, _KEPT_EACH * len(self._law))
+        kept = max(_KEPT, _KEPT_EACH * len(self._distribution))
         if len(reduced) <= 2 * kept:
             return
         best = np.sort(np.argsort(reduced, kind="stable")[:kept])

@@ -55,12 +55,12 @@ class ColumnGeneration:
         self._budget = Budget.of(budget)
         # Only where to start looking: the outcome is certified, and the same in every run.
         self._random = np.random.default_rng(0)
-        self._bound = region.goal.most(region.counts(region.law))
+        self._bound = region.goal.most(region.counts(region.distribution))
         self._boxes = 0
         self._pricer = pricer
-        self._master = MasterProgramme(region.law, self._budget)
+        self._master = MasterProgramme(region.distribution, self._budget)
         # p_X itself is in the region: the protocol that says nothing is where every search starts.
-        self._master.add(region.law, float(region.gains(region.law)))
+        self._master.add(region.distribution, float(region.gains(region.distribution)))
         self._mass = np.ones(1)
         # λ of the last mixture programme.
         self.prices = np.zeros(region.inputs)
@@ -98,7 +98,7 @@ class ColumnGeneration:
         self._add(pricer, pricer.corners)
         # Prices at which no posterior has a positive g - λ·v: the first bound costs nothing.
         first = self.region.goal.first_prices(pricer.reach)
-        self._prove(float(self.region.counts(self.region.law) @ first), first)
+        self._prove(float(self.region.counts(self.region.distribution) @ first), first)
         target = _PROOF_SHARE * gap
         best, least, still, value = -np.inf, np.inf, 0, -np.inf
         centre: FloatArray | None = None
@@ -133,7 +133,7 @@ class ColumnGeneration:
                 prices = (1 - kept) * prices + kept * centre
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
-            if self._prove(float(prices @ self.region.law) + priced.bound, prices):
+            if self._prove(float(prices @ self.region.distribution) + priced.bound, prices):
                 centre = prices
             self._add(pricer, priced.columns)
             if not len(priced.columns) and not self._budget.expired:

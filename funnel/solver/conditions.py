@@ -64,10 +64,10 @@ class Conditions:
         SpecError
             If it, or one of several, is not linear in the rows of a channel.
         """
-        law = joint.p_input[joint.p_input > 0]
+        distribution = joint.p_input[joint.p_input > 0]
         source = drawn_as(joint)
-        extension = np.where(source[:, None] < 0, law, np.arange(len(law)) == source[:, None])
-        fixed, inside = [np.zeros((0, len(law)))], [np.zeros((0, len(law)))]
+        extension = np.where(source[:, None] < 0, distribution, np.arange(len(distribution)) == source[:, None])
+        fixed, inside = [np.zeros((0, len(distribution)))], [np.zeros((0, len(distribution)))]
         sets: list[SetGuarantee] = []
         for part in parts_of(guarantee):
             over = _over_set(part, joint)
@@ -78,8 +78,8 @@ class Conditions:
                 cone, tight = part.cone(joint), part.tightened(margin).cone(joint)
             else:
                 raise SpecError(f"{part} is not linear in what one output discloses; lip, ldp and srlip are")
-            fixed.append(_of_masses(cone @ extension, law))
-            inside.append(_of_masses(tight @ extension, law))
+            fixed.append(_of_masses(cone @ extension, distribution))
+            inside.append(_of_masses(tight @ extension, distribution))
         asked, closer = np.vstack(fixed), np.vstack(inside)
         # A half-space without a positive entry holds for every row of a channel, and of equal ones each is one.
         told = np.flatnonzero((asked > 0).any(axis=1) | (closer > 0).any(axis=1))
@@ -112,15 +112,15 @@ class Conditions:
         shares : ndarray, shape (n,)
             The share of a constant row to mix into each row so that it breaks none; 0 if it does not.
         """
-        law = self.joint.p_input[self.joint.p_input > 0]
-        found, shares = [np.zeros((0, len(law)))], np.zeros(len(law))
+        distribution = self.joint.p_input[self.joint.p_input > 0]
+        found, shares = [np.zeros((0, len(distribution)))], np.zeros(len(distribution))
         every = rows @ self.extension.T
         for over in self.sets:
             outside = np.flatnonzero(_outside(over, self.joint, every))
             if not len(outside):
                 continue
             out = every[outside]
-            constant = np.repeat(law[outside, None], out.shape[1], axis=1)
+            constant = np.repeat(distribution[outside, None], out.shape[1], axis=1)
             # Shares of the constant row: below, a row breaks the set; above, it does not.
             below, above = np.full((len(out), 1), _LEAST_SHARE), np.ones((len(out), 1))
             for _ in range(_STEPS):
@@ -131,7 +131,7 @@ class Conditions:
             shares[outside] = np.maximum(shares[outside], above[:, 0])
             for there in ((1 - below) * out + below * constant, out):
                 spaces, _, _ = over.half_spaces(self.joint, there, _MOST)
-                found.append(_of_masses(spaces @ self.extension, law))
+                found.append(_of_masses(spaces @ self.extension, distribution))
         return np.vstack(found), shares
 
 
@@ -166,20 +166,20 @@ def drawn_as(joint: Joint) -> Places:
     the secret, a pair (s, u) that no record has draws as a pair (s', u) that some have, so that an output tells the
     secrets of a record apart no more than those that occur.
     """
-    law = joint.p_input
-    seen = np.flatnonzero(law > 0)
-    source = np.full(len(law), -1)
+    distribution = joint.p_input
+    seen = np.flatnonzero(distribution > 0)
+    source = np.full(len(distribution), -1)
     source[seen] = np.arange(len(seen))
     if reads_secret(joint):
         c = len(joint.secret)
         table = source.reshape(c, -1)
-        likeliest = table[law.reshape(c, -1).argmax(axis=0), np.arange(table.shape[1])]
+        likeliest = table[distribution.reshape(c, -1).argmax(axis=0), np.arange(table.shape[1])]
         source = np.where(table < 0, likeliest, table).ravel()
     return source
 
 
-def _of_masses(spaces: FloatArray, law: FloatArray) -> FloatArray:
+def _of_masses(spaces: FloatArray, distribution: FloatArray) -> FloatArray:
     """Conditions on a row T as conditions on masses P(x, y), a constant row being of size one; none that is empty."""
     sizes = np.abs(spaces).sum(axis=1)
     kept = sizes > 0
-    return np.asarray(spaces[kept] / sizes[kept, None] / law)
+    return np.asarray(spaces[kept] / sizes[kept, None] / distribution)

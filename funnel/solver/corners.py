@@ -25,7 +25,7 @@ class Block:
 
     Parameters
     ----------
-    least, law : ndarray, shape (u,)
+    least, distribution : ndarray, shape (u,)
         Weights of μ, whose sum is below 1, and masses p > 0 of the symbols.
     rest : float
 
@@ -35,20 +35,20 @@ class Block:
     corner.
     """
 
-    def __init__(self, least: FloatArray, law: FloatArray, rest: float) -> None:
+    def __init__(self, least: FloatArray, distribution: FloatArray, rest: float) -> None:
         size = len(least)
         patterns = np.array(list(itertools.product((_NONE, _FLOOR, _CEILING), repeat=size)))
         ends = patterns[(patterns != _FLOOR).all(axis=1)]
         # The one that makes up μ, beside every choice for the others.
         filled = [(ends[ends[:, place] == _NONE], place) for place in np.flatnonzero(least > 0)]
-        self._least, self._law, self._rest = least, law, rest
+        self._least, self._distribution, self._rest = least, distribution, rest
         self._floor, self._ceiling = patterns == _FLOOR, patterns == _CEILING
         self._zero = (patterns == _NONE).any(axis=1)
         self._high = np.concatenate([rows == _CEILING for rows, _ in filled])
         self._filled = np.concatenate([np.full(len(rows), place) for rows, place in filled])
         self._least_floor, self._least_ceiling = self._floor @ least, self._ceiling @ least
-        self._law_floor, self._law_ceiling = self._floor @ law, self._ceiling @ law
-        self._least_high, self._law_high = self._high @ least, self._high @ law
+        self._distribution_floor, self._distribution_ceiling = self._floor @ distribution, self._ceiling @ distribution
+        self._least_high, self._distribution_high = self._high @ least, self._high @ distribution
 
     def listed(self, floor: FloatArray, ceiling: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``Σ p T (ln(p T) - λ)`` and ``Σ p T`` of every corner for N pairs of levels; both (N, corners).
@@ -61,15 +61,15 @@ class Block:
         prices : ndarray, shape (u,)
             λ.
         """
-        linear = self._law * (np.log(self._law) - prices)
+        linear = self._distribution * (np.log(self._distribution) - prices)
         low, high, fits = self._first_kind(floor, ceiling)
-        mass = low * self._law_floor + high * self._law_ceiling
-        term = xlogy(low, low) * self._law_floor + xlogy(high, high) * self._law_ceiling
+        mass = low * self._distribution_floor + high * self._distribution_ceiling
+        term = xlogy(low, low) * self._distribution_floor + xlogy(high, high) * self._distribution_ceiling
         term += low * (self._floor @ linear) + high * (self._ceiling @ linear)
         height, missing, fill = self._second_kind(floor, ceiling)
-        law = self._law[self._filled]
-        mass2 = np.outer(height, self._law_high) + missing * law
-        term2 = np.outer(xlogy(height, height), self._law_high) + xlogy(missing, missing) * law
+        distribution = self._distribution[self._filled]
+        mass2 = np.outer(height, self._distribution_high) + missing * distribution
+        term2 = np.outer(xlogy(height, height), self._distribution_high) + xlogy(missing, missing) * distribution
         term2 += np.outer(height, self._high @ linear) + missing * linear[self._filled]
         possible = np.hstack([fits, fill]) & (floor <= ceiling)[:, None]
         terms = np.where(possible, np.hstack([term, term2]), -np.inf)
@@ -79,7 +79,7 @@ class Block:
         """The corners T numbered ``which`` (N,) for N pairs of levels; shape (N, u)."""
         low, high, _ = self._first_kind(floor, ceiling)
         height, missing, _ = self._second_kind(floor, ceiling)
-        rows = np.zeros((len(which), len(self._law)))
+        rows = np.zeros((len(which), len(self._distribution)))
         every, first = np.arange(len(which)), len(self._floor)
         one = which < first
         at = which[one]
@@ -95,8 +95,8 @@ class Block:
         average = above / (self._rest + self._least_floor + self._least_ceiling)
         low, high = (floor[:, None] - average) / self._rest, (ceiling[:, None] - average) / self._rest
         slack = -_LOOSE * ceiling[:, None]
-        fits = (low >= slack) | (self._law_floor == 0)
-        fits &= (high >= slack) | (self._law_ceiling == 0)
+        fits = (low >= slack) | (self._distribution_floor == 0)
+        fits &= (high >= slack) | (self._distribution_ceiling == 0)
         fits &= (average >= floor[:, None] + slack) | ~self._zero
         return np.maximum(low, 0.0), np.maximum(high, 0.0), fits
 

@@ -1,4 +1,4 @@
-"""Cuts: what is known so far of a guarantee over infinitely many laws, as a region that the optimiser can search."""
+"""Cuts: what is known so far of a guarantee over many distributions, as a region that the optimiser can search."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _FAR = 1e6
 
 @dataclass(frozen=True, eq=False)
 class SetProblem:
-    """The best channel under a guarantee over a set of laws.
+    """The best channel under a guarantee over a set of distributions.
 
     Attributes
     ----------
     read : Joint
-        The joint law (c, a) over what the channel reads.
+        The joint distribution (c, a) over what the channel reads.
     guarantee : SetGuarantee
     seen : ndarray of bool, shape (a,)
         The inputs that are told apart; all others get the marginal of these, so that they reveal nothing.
@@ -64,10 +64,10 @@ class SetProblem:
         return cls(read, guarantee, np.asarray(read.p_input > 0), None, goal)
 
     @cached_property
-    def law(self) -> FloatArray:
+    def distribution(self) -> FloatArray:
         """What posteriors over the inputs that are told apart average to."""
-        law = self.read.p_input[self.seen]
-        return np.asarray(law / law.sum())
+        distribution = self.read.p_input[self.seen]
+        return np.asarray(distribution / distribution.sum())
 
     @cached_property
     def near(self) -> Neighbourhood:
@@ -85,11 +85,11 @@ class SetProblem:
 
     def region(self, rows: FloatArray) -> Region:
         """The posteriors of rows T (k, seen) of a channel with ``rows T <= 0``."""
-        return Region.of(rows / self.law, self.law, self.image, self.goal)
+        return Region.of(rows / self.distribution, self.distribution, self.image, self.goal)
 
     def channel(self, split: Split) -> FloatArray:
         """The channel (b, a) of a split over the inputs that are told apart."""
-        return channel_of(split.posteriors, split.mass, self.law, self.seen)
+        return channel_of(split.posteriors, split.mass, self.distribution, self.seen)
 
     def value_of(self, weights: WeightArray) -> float:
         """``Σ P(y) g(v_y)`` of weights (b, a)."""
@@ -97,25 +97,25 @@ class SetProblem:
 
     def posteriors(self, weights: WeightArray) -> FloatArray:
         """Posteriors (b, seen) of the outputs of weights (b, a)."""
-        masses = (weights / np.float64(DENOMINATOR))[:, self.seen] * self.law
+        masses = (weights / np.float64(DENOMINATOR))[:, self.seen] * self.distribution
         masses = masses[masses.any(axis=1)]
         return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
     def on_seen(self, spaces: FloatArray) -> FloatArray:
         """Half-spaces (m, a) as they are on rows over the inputs that are told apart: (m, seen)."""
         rest = spaces[:, ~self.seen].sum(axis=1, keepdims=True)
-        return np.asarray(spaces[:, self.seen] + rest * self.law)
+        return np.asarray(spaces[:, self.seen] + rest * self.distribution)
 
     def whole(self, rows: FloatArray) -> FloatArray:
         """Rows (k, seen) over all inputs: (k, a)."""
         full = np.empty((len(rows), len(self.seen)))
         full[:, self.seen] = rows
-        full[:, ~self.seen] = (rows @ self.law)[:, None]
+        full[:, ~self.seen] = (rows @ self.distribution)[:, None]
         return full
 
 
 class Cuts(ABC):
-    """Half-spaces that hold for every row that meets a guarantee over a set of laws; more are added as rows break them.
+    """Half-spaces that hold for every row that meets a guarantee over a set; more are added as rows break them.
 
     Parameters
     ----------
@@ -155,22 +155,23 @@ class Cuts(ABC):
     def inside(self, posteriors: FloatArray) -> FloatArray:
         """Posteriors (k, seen) moved towards p_X until they meet the guarantee, not further; (k', seen), k' <= k.
 
-        A half-space G of any law takes the same value at the average row, so ``(1 - t) T + t`` meets it from
-        ``t = G T / (G T - G 1)`` on, and the law that is worst for T stays the worst.
+        A half-space G of any distribution takes the same value at the average row, so ``(1 - t) T + t`` meets it from
+        ``t = G T / (G T - G 1)`` on, and the distribution that is worst for T stays the worst.
         """
-        moved, law = posteriors, self.problem.law
+        moved, distribution = posteriors, self.problem.distribution
         for _ in range(_SHRINKINGS):
-            spaces, of, by = self.broken(moved / law)
+            spaces, of, by = self.broken(moved / distribution)
             if not len(of):
                 return moved
-            over, average = (spaces * (moved / law)[of]).sum(axis=1), spaces.sum(axis=1)
-            # Over counts the worst law is not always found: what floats bound is taken for what it would break.
+            over, average = (spaces * (moved / distribution)[of]).sum(axis=1), spaces.sum(axis=1)
+            # Over counts the worst distribution is not always found: what floats bound is taken for what it would
+            # break.
             over = np.where(over > 0, over, (1 - average) * np.minimum(by, _FAR))
             share = np.zeros(len(moved))
             np.maximum.at(share, of, np.where(average < 0, over / np.maximum(over - average, 1e-300), 1.0))
             share = np.where(share > 0, np.minimum(share + _INSIDE, 1.0), 0.0)[:, None]
-            moved = (1 - share) * moved + share * law
-        _, of, _ = self.broken(moved / law)
+            moved = (1 - share) * moved + share * distribution
+        _, of, _ = self.broken(moved / distribution)
         return np.asarray(np.delete(moved, np.unique(of), axis=0))
 
 

@@ -1,4 +1,4 @@
-"""The optimum under a guarantee over a set of laws: cutting planes on the certified optimiser, exact at the end."""
+"""The optimum under a guarantee over a set of distributions: cutting planes, exact at the end."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ _UNUSED = 1e-13
 def optimum_over_distributions(
     problem: SetProblem, gap: float, budget: Budget, trace: Trace | None = None, start: WeightArray | None = None
 ) -> RobustOptimum:
-    """Maximise the utility over all channels that meet a guarantee under every law of a set.
+    """Maximise the utility over all channels that meet a guarantee under every distribution of a set.
 
-    Each law gives every row of a channel a half-space, infinitely many in all. A relaxation has finitely many of them.
-    Its best mixture is found by climbing; the worst laws of its outputs are cut off; the outputs themselves, moved
-    towards the average row until they meet the guarantee, are mixed to the best protocol that is known to hold. Once
-    both are close, and only then, a bound on the relaxation is proven, which is one for the guarantee.
+    Each distribution gives every row of a channel a half-space, infinitely many in all. A relaxation has finitely many
+    of them. Its best mixture is found by climbing; the worst distributions of its outputs are cut off; the outputs
+    themselves, moved towards the average row until they meet the guarantee, are mixed to the best protocol that is
+    known to hold. Once both are close, and only then, a bound on the relaxation is proven, which is one for the
+    guarantee.
 
     Parameters
     ----------
     problem : SetProblem
-        The value and the bound are of the law of the inputs that it tells apart.
+        The value and the bound are of the distribution of the inputs that it tells apart.
     gap : float
         Requested bound - value, nats.
     budget : Budget
@@ -123,7 +124,7 @@ def _searched(
         inside.take(split.posteriors)
         best = split.value
         budget.spend(100 * CALL + 2 * levels_work(problem.read, problem.guarantee, len(split.mass)))
-        added = cuts.add(split.posteriors / problem.law)
+        added = cuts.add(split.posteriors / problem.distribution)
         if trace is not None:
             trace(inside.value, bound)
         apart = best - inside.value
@@ -141,16 +142,16 @@ def _searched(
 
 
 class _Inside:
-    """Posteriors that meet the guarantee under every law, and the best mixture of them."""
+    """Posteriors that meet the guarantee under every distribution, and the best mixture of them."""
 
     def __init__(self, cuts: Cuts, budget: Budget) -> None:
         self._cuts = cuts
-        law = cuts.problem.law
-        self._master = MasterProgramme(law, budget)
+        distribution = cuts.problem.distribution
+        self._master = MasterProgramme(distribution, budget)
         self._mass = np.ones(1)
         self.value = 0.0
-        self.most = cuts.problem.goal.most(cuts.problem.counts(law))
-        self._add(law[None])
+        self.most = cuts.problem.goal.most(cuts.problem.counts(distribution))
+        self._add(distribution[None])
         self._solve()
 
     def _add(self, posteriors: FloatArray) -> None:
@@ -200,24 +201,26 @@ def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budg
 def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArray | None:
     """Integer weights of a split moved inside by linear programmes, zeros kept; None where that does not end.
 
-    Each programme has the half-spaces that some output broke before, each for that output; moving changes which laws
-    are worst, so cut again until none is.
+    Each programme has the half-spaces that some output broke before, each for that output; moving changes which
+    distributions are worst, so cut again until none is.
     """
     if len(split.mass) < 2:
         return None
     problem = cuts.problem
-    spaces, of = np.zeros((0, len(problem.law))), np.zeros(0, dtype=np.int64)
+    spaces, of = np.zeros((0, len(problem.distribution))), np.zeros(0, dtype=np.int64)
     moved = split
     for _ in range(_MOVES):
         work = 200 * CALL + 2 * levels_work(problem.read, problem.guarantee, len(split.mass))
         if not budget.allows(work):
             return None
         budget.spend(work)
-        new, which, _ = cuts.broken(moved.posteriors / problem.law, margin)
+        new, which, _ = cuts.broken(moved.posteriors / problem.distribution, margin)
         if not len(new):
             return rounded_weights(problem.read, problem.channel(moved))
         spaces, of = np.vstack([spaces, new]), np.concatenate([of, which])
-        found = repaired(split, problem.law, spaces / problem.law, problem.image, budget, of, problem.goal)
+        found = repaired(
+            split, problem.distribution, spaces / problem.distribution, problem.image, budget, of, problem.goal
+        )
         if found is None or len(found.mass) < len(split.mass):
             return None
         moved = found

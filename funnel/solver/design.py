@@ -73,7 +73,7 @@ def optimal_design(
     vertices: FloatArray | None = None,
     trace: Trace | None = None,
 ) -> Design:
-    """Minimise ``tr(L J⁻¹)`` over mixtures of posteriors in a region that average to its law.
+    """Minimise ``tr(L J⁻¹)`` over mixtures of posteriors in a region that average to its distribution.
 
     With multipliers λ such that ``d(v) = wᵀ J⁻¹ L J⁻¹ w <= λᵀv`` for every vertex, no mixture has less than
     ``tr(L J⁻¹)² / λᵀp``: that is convexity at a multiple of J, the best one. Vertices are all that rows need to be,
@@ -102,11 +102,11 @@ def optimal_design(
     -----
     A round takes about 30 Newton steps of O(k³ + k² (a + r)) for k columns; with vertices, K a r to price K of them.
     """
-    law = region.law
+    distribution = region.distribution
     columns = _Columns(region)
     search = _Listed(vertices) if vertices is not None else _Climbing(region, budget)
     columns.start(search.corners(), vertices, budget)
-    barrier = _Barrier(law, wanted, budget)
+    barrier = _Barrier(distribution, wanted, budget)
     bound: float | None = None
     idle, last, finished, rough = 0, np.inf, False, _ROUGH
     while True:
@@ -137,11 +137,11 @@ def optimal_design(
 
 
 class _Columns:
-    """The posteriors that a mixture is made of, with masses that are all above zero and average to the law exactly."""
+    """The posteriors that a mixture is made of, with masses above zero that average to the distribution exactly."""
 
     def __init__(self, region: Region) -> None:
-        self._region, self._law = region, region.law
-        self.posteriors = np.zeros((0, len(region.law)))
+        self._region, self._distribution = region, region.distribution
+        self.posteriors = np.zeros((0, len(region.distribution)))
         self.mass = np.zeros(0)
 
     def start(self, corners: FloatArray, vertices: FloatArray | None, budget: Budget) -> None:
@@ -152,22 +152,22 @@ class _Columns:
         SolverError
             If p is at an end of the region.
         """
-        away = self._law - corners
+        away = self._distribution - corners
         steps = self._steps(away)
         # A corner at p has nothing across p.
         kept = (steps > _INSIDE) & (np.abs(away).max(axis=1) > _SAME)
         if not kept.any():
             raise SolverError("no posterior other than the prior is allowed on both sides of it")
         corners, away, steps = corners[kept], away[kept], steps[kept]
-        across = np.maximum(self._law + steps[:, None] * away, 0.0)
+        across = np.maximum(self._distribution + steps[:, None] * away, 0.0)
         part = steps / (1 + steps)
-        split = best_split(np.vstack([corners, across]) if vertices is None else vertices, self._law, budget)
+        split = best_split(np.vstack([corners, across]) if vertices is None else vertices, self._distribution, budget)
         self.posteriors = np.vstack([split.posteriors, corners, across])
         masses = [split.mass / split.mass.sum(), part / len(part), (1 - part) / len(part)]
         self.mass = np.concatenate([(1 - _ASIDE) * masses[0], _ASIDE * masses[1], _ASIDE * masses[2]])
         moved = self._moved(np.ones(len(self.mass), dtype=bool), self.mass)
         if moved is None:
-            raise SolverError("the first mixture does not average to the input law; change epsilon slightly")
+            raise SolverError("the first mixture does not average to the input distribution; change epsilon slightly")
         self.mass = moved
 
     def add(self, new: FloatArray) -> int:
@@ -210,14 +210,14 @@ class _Columns:
         return best
 
     def _moved(self, chosen: npt.NDArray[np.bool_], mass: FloatArray) -> FloatArray | None:
-        """The masses of those chosen, moved a little so that they average to the law; None if they cannot."""
+        """The masses of those chosen, moved a little so that they average to the distribution; None if they cannot."""
         posteriors, mass = self.posteriors[chosen], mass[chosen]
         for _ in range(2):
-            missing = self._law - mass @ posteriors
-            scaled = posteriors * mass[:, None] / np.sqrt(self._law)
-            moved, *_ = np.linalg.lstsq(scaled.T, missing / np.sqrt(self._law), rcond=None)
+            missing = self._distribution - mass @ posteriors
+            scaled = posteriors * mass[:, None] / np.sqrt(self._distribution)
+            moved, *_ = np.linalg.lstsq(scaled.T, missing / np.sqrt(self._distribution), rcond=None)
             mass = mass * (1 + moved)
-        if not (mass > 0).all() or np.abs(mass @ posteriors - self._law).max() > _INSIDE:
+        if not (mass > 0).all() or np.abs(mass @ posteriors - self._distribution).max() > _INSIDE:
             return None
         return mass
 
@@ -229,13 +229,13 @@ class _Columns:
 
     def _steps(self, away: FloatArray) -> FloatArray:
         """How far from p the region goes in directions (k, a)."""
-        region, law = self._region, self._law
-        at, along = region.rows @ law, away @ region.rows.T
+        region, distribution = self._region, self._distribution
+        at, along = region.rows @ distribution, away @ region.rows.T
         with np.errstate(divide="ignore", invalid="ignore"):
             limits = [
                 np.where(along > 0, np.maximum(-at, 0.0) / along, np.inf),
                 np.where(along < 0, np.minimum(region.least - at, 0.0) / along, np.inf),
-                np.where(away < 0, -law / away, np.inf),
+                np.where(away < 0, -distribution / away, np.inf),
             ]
         return np.asarray(np.min([limit.min(axis=1, initial=np.inf) for limit in limits], axis=0))
 
@@ -243,13 +243,13 @@ class _Columns:
 class _Barrier:
     """Newton's method on ``t tr(L J⁻¹) - Σ ln mass`` along the equations, for one t after another."""
 
-    def __init__(self, law: FloatArray, wanted: FloatArray, budget: Budget) -> None:
-        self._roots, self._wanted, self._budget = np.sqrt(law), wanted, budget
-        self.law = law
+    def __init__(self, distribution: FloatArray, wanted: FloatArray, budget: Budget) -> None:
+        self._roots, self._wanted, self._budget = np.sqrt(distribution), wanted, budget
+        self.distribution = distribution
         self.value = np.inf
         self.level = np.inf
         self.settled = False
-        self._prices = np.zeros(len(law))
+        self._prices = np.zeros(len(distribution))
         self._pulled = np.zeros_like(wanted)
 
     def minimise(self, columns: _Columns, gap: float) -> None:
@@ -274,7 +274,7 @@ class _Barrier:
         prices, *_ = np.linalg.lstsq(weights, told, rcond=None)
         excess = (pulled**2).sum(axis=1) - columns.posteriors @ prices
         self._prices = prices
-        self.level = float(prices @ self.law) + max(0.0, float(excess.max()))
+        self.level = float(prices @ self.distribution) + max(0.0, float(excess.max()))
 
     def prices_of(self, posteriors: FloatArray) -> FloatArray:
         """By how much posteriors (k, a) exceed their prices, ``d(v) - λᵀv``; shape (k,)."""
@@ -368,14 +368,14 @@ class _Climbing:
 
     def corners(self) -> FloatArray:
         """Where each input is likeliest, and as many directions by chance."""
-        size = len(self._region.law)
-        chance = self._random.normal(size=(size, size)) / np.sqrt(self._region.law)
+        size = len(self._region.distribution)
+        chance = self._random.normal(size=(size, size)) / np.sqrt(self._region.distribution)
         return np.vstack([self._highest(np.eye(size)), self._highest(chance)])
 
     def climb(self, barrier: _Barrier, known: FloatArray) -> FloatArray:
         """Posteriors (k, a) where what exceeds the prices is at a local maximum, from known ones and by chance."""
-        size = len(self._region.law)
-        chance = self._highest(self._random.normal(size=(_STARTS, size)) / np.sqrt(self._region.law))
+        size = len(self._region.distribution)
+        chance = self._highest(self._random.normal(size=(_STARTS, size)) / np.sqrt(self._region.distribution))
         excess = barrier.prices_of(known)
         best = np.vstack([known[np.argsort(-excess, kind="stable")[:_STARTS]], chance])
         for _ in range(_CLIMB):
@@ -394,4 +394,4 @@ class _Climbing:
         """The posteriors (k, a) of highest costs; those that the programme did not find are p."""
         scaled = costs / np.maximum(1e-300, np.abs(costs).max(axis=1, keepdims=True))
         inside, found = self._pricer.highest(scaled)
-        return np.where(inside[:, None], found, self._region.law)
+        return np.where(inside[:, None], found, self._region.distribution)

@@ -33,7 +33,8 @@ _INSIDE = 1e-9
 # A design is a mixture of about three outputs for each input, whose information is a square matrix: beyond this many
 # inputs a round takes minutes.
 _LARGEST = 400
-# Rounds of cuts over a set of laws, and what may be mixed in of the marginal where rows still break some of them.
+# Rounds of cuts over a set of distributions, and what may be mixed in of the marginal where rows still break some of
+# them.
 _ROUNDS, _REPAIRED = 12, 0.25
 
 
@@ -103,14 +104,14 @@ def best_design(
     Returns
     -------
     Designed or None
-        None where the guarantee is no cone and over no set of laws, or asks for equalities, or there are too many
-        inputs, or the budget ends before there is any: then there is no better way than to compare what was made for
-        information.
+        None where the guarantee is no cone and over no set of distributions, or asks for equalities, or there are too
+        many inputs, or the budget ends before there is any: then there is no better way than to compare what was made
+        for information.
     """
-    law = joint.p_input[joint.p_input > 0]
+    distribution = joint.p_input[joint.p_input > 0]
     over = None if isinstance(guarantee, RLDP) else over_set(guarantee, joint)
     cone = over is None and isinstance(guarantee, ConeGuarantee) and not isinstance(guarantee, RLDP)
-    if not 1 < len(law) <= _LARGEST or not (cone or over is not None) or guarantee.is_perfect:
+    if not 1 < len(distribution) <= _LARGEST or not (cone or over is not None) or guarantee.is_perfect:
         return None
     wanted, known = wanted_shares(joint.inputs, joint.p_input), certain(joint.inputs, joint.p_input)
 
@@ -125,7 +126,7 @@ def best_design(
             found = _over_set(joint, over, wanted, gap, budget, report)
         else:
             found = _over_cone(joint, guarantee, wanted, gap, budget, report)
-        channel = channel_of(found.posteriors, found.mass, law, joint.p_input > 0)
+        channel = channel_of(found.posteriors, found.mass, distribution, joint.p_input > 0)
         weights = proven_weights(joint, guarantee, channel, LARGEST_REPAIR if cone else _REPAIRED)
     except (FunnelError, np.linalg.LinAlgError):
         # A region without room on all sides of p, or as good as none.
@@ -149,7 +150,7 @@ def _over_set(
     cuts = PlainCuts(SetProblem.of(joint, guarantee))
     for left in range(_ROUNDS, 0, -1):
         found = optimal_design(cuts.region, wanted, gap, budget.part(1 / left), None, trace)
-        if budget.expired or not cuts.add(found.posteriors * found.mass[:, np.newaxis] / cuts.problem.law):
+        if budget.expired or not cuts.add(found.posteriors * found.mass[:, np.newaxis] / cuts.problem.distribution):
             break
     return found
 

@@ -56,19 +56,19 @@ class Exchanged:
     taken: FloatArray
 
 
-def proven_bound(law: FloatArray, worth: FloatArray, asked: FloatArray, balance: FloatArray) -> float:
+def proven_bound(distribution: FloatArray, worth: FloatArray, asked: FloatArray, balance: FloatArray) -> float:
     """What no channel exceeds at these prices: see `funnel.solver.invariant.invariant_optimum`.
 
     Parameters
     ----------
-    law, worth : ndarray, shape (n,)
+    distribution, worth : ndarray, shape (n,)
     asked : ndarray, shape (n, n)
         Of every output, by value: what its conditions and its balance take, of mass.
     balance : ndarray, shape (n,)
         Prices of the balance.
     """
-    gains = -asked * (law / law[:, None])
-    gains[np.arange(len(law)), np.arange(len(law))] += worth
+    gains = -asked * (distribution / distribution[:, None])
+    gains[np.arange(len(distribution)), np.arange(len(distribution))] += worth
     return float(balance.sum() + gains.max(axis=0).sum())
 
 
@@ -81,7 +81,7 @@ class ExchangeProgramme:
 
     Parameters
     ----------
-    law : ndarray, shape (n,)
+    distribution : ndarray, shape (n,)
         Probabilities of the values, > 0.
     worth : ndarray, shape (n,)
         What a value is worth that stays as it is, summing to 1.
@@ -89,9 +89,9 @@ class ExchangeProgramme:
         Charged for every iteration.
     """
 
-    def __init__(self, law: FloatArray, worth: FloatArray, budget: Budget) -> None:
-        self._law, self._worth, self._budget = law, worth, budget
-        n = len(law)
+    def __init__(self, distribution: FloatArray, worth: FloatArray, budget: Budget) -> None:
+        self._distribution, self._worth, self._budget = distribution, worth, budget
+        n = len(distribution)
         self._spaces = np.zeros((0, n))
         self._solver = quiet_solver()
         # Columns are added to a solution and rows come with a variable that breaks them: it stays a solution.
@@ -102,7 +102,7 @@ class ExchangeProgramme:
         self._solver.addCols(
             n, worth, np.zeros(n), np.ones(n), 2 * n, _ints(2 * every), _ints(ends), np.full(2 * n, -1.0)
         )
-        drawn = np.concatenate([1 - law, 1 - law])
+        drawn = np.concatenate([1 - distribution, 1 - distribution])
         self._solver.addCol(0.0, 0.0, 1.0, 2 * n, _ints(np.arange(2 * n)), drawn)
         self._columns = n + 1
         self._out, self._into, self._of_pair = _ints([]), _ints([]), _ints([])
@@ -121,15 +121,15 @@ class ExchangeProgramme:
 
     def add_pairs(self, into: Places, out: Places) -> int:
         """Let values move from ``out`` to ``into``; how many of these pairs are new."""
-        n = len(self._law)
+        n = len(self._distribution)
         flat = np.unique(into * n + out)
         flat = flat[~self._is_pair.ravel()[flat]]
         if not len(flat):
             return 0
         into, out = np.divmod(flat, n)
         self._is_pair[into, out] = True
-        unit = np.minimum(self._law[into], self._law[out])
-        rows, values = [out, n + into], [unit / self._law[out], unit / self._law[into]]
+        unit = np.minimum(self._distribution[into], self._distribution[out])
+        rows, values = [out, n + into], [unit / self._distribution[out], unit / self._distribution[into]]
         sizes = np.full(len(flat), 2)
         owner = [np.arange(len(flat)), np.arange(len(flat))]
         by_output: dict[int, list[int]] = {}
@@ -140,7 +140,7 @@ class ExchangeProgramme:
             mine = np.flatnonzero(into == y)
             if len(of):
                 spaces = self._spaces[self._space[of]]
-                entries = (spaces[:, out[mine]] - spaces[:, [y]]) * (unit[mine] / self._law[y])
+                entries = (spaces[:, out[mine]] - spaces[:, [y]]) * (unit[mine] / self._distribution[y])
                 place, column = np.nonzero(entries)
                 rows.append(2 * n + of[place])
                 values.append(entries[place, column])
@@ -159,19 +159,19 @@ class ExchangeProgramme:
 
     def add_conditions(self, outputs: Places, spaces: Places) -> None:
         """Conditions of these outputs (k,), by the places (k,) of their half-spaces; none that is there already."""
-        n = len(self._law)
+        n = len(self._distribution)
         by_output: dict[int, list[int]] = {}
         for pair, y in enumerate(self._into.tolist()):
             by_output.setdefault(y, []).append(pair)
-        means = self._spaces[spaces] @ self._law
+        means = self._spaces[spaces] @ self._distribution
         starts, rows, values = [], [], []
         edge = 0
         for y, space, mean in zip(outputs.tolist(), spaces.tolist(), means.tolist(), strict=True):
             h = self._spaces[space]
             pairs = np.array(by_output.get(y, []), dtype=np.intp)
             out = self._out[pairs]
-            unit = np.minimum(self._law[y], self._law[out])
-            entries = (h[out] - h[y]) * unit / self._law[y]
+            unit = np.minimum(self._distribution[y], self._distribution[out])
+            entries = (h[out] - h[y]) * unit / self._distribution[y]
             kept = entries != 0
             rows.append(np.concatenate([[n], self._of_pair[pairs[kept]]]))
             values.append(np.concatenate([[mean - h[y]], entries[kept]]))
@@ -226,7 +226,7 @@ class ExchangeProgramme:
         SolverError
             If the linear programme fails.
         """
-        n = len(self._law)
+        n = len(self._distribution)
         rows = 2 * n + len(self._output)
         self._solver.setOptionValue("simplex_iteration_limit", _MANY_STEPS if patiently else _STEPS * rows)
         for _ in range(2):
@@ -247,22 +247,24 @@ class ExchangeProgramme:
 
         solution = self._solver.getSolution()
         amounts, duals = np.maximum(np.array(solution.col_value), 0.0), np.array(solution.row_dual)
-        flows = amounts[n] * np.outer(self._law, self._law)
-        flows[self._into, self._out] += amounts[self._of_pair] * np.minimum(self._law[self._into], self._law[self._out])
+        flows = amounts[n] * np.outer(self._distribution, self._distribution)
+        flows[self._into, self._out] += amounts[self._of_pair] * np.minimum(
+            self._distribution[self._into], self._distribution[self._out]
+        )
         np.fill_diagonal(flows, 0.0)
-        np.fill_diagonal(flows, np.maximum(self._law - flows.sum(axis=0), 0.0))
+        np.fill_diagonal(flows, np.maximum(self._distribution - flows.sum(axis=0), 0.0))
         priced = np.maximum(-duals[2 * n :], 0.0)
         used = np.flatnonzero(priced)
         prices = sp.csr_array((priced[used], (self._output[used], self._space[used])), shape=(n, len(self._spaces)))
         own = (prices @ self._spaces)[np.arange(n), np.arange(n)] if len(used) else np.zeros(n)
-        value = float(self._worth @ (np.diagonal(flows) / self._law))
+        value = float(self._worth @ (np.diagonal(flows) / self._distribution))
         return Exchanged(
             flows, value, float(amounts[self._breaking].sum()), -duals[n : 2 * n] - own, prices, np.zeros((n, n))
         )
 
     def has_condition(self) -> npt.NDArray[np.bool_]:
         """Which half-spaces are conditions of which outputs, shape (n, K)."""
-        there = np.zeros((len(self._law), len(self._spaces)), dtype=bool)
+        there = np.zeros((len(self._distribution), len(self._spaces)), dtype=bool)
         there[self._output, self._space] = True
         return there
 

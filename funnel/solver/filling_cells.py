@@ -1,4 +1,4 @@
-"""Cells: rows of a channel by where greedy filling of one law stops, and by where their entries are from there."""
+"""Filling cells: rows by where greedy filling of one distribution stops, and where their entries are from there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Limits:
 
     @property
     def free(self) -> float:
-        """What of the law the lower limits leave open."""
+        """What of the distribution the lower limits leave open."""
         return float(1 - self.lower.sum())
 
     @property

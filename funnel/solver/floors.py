@@ -172,4 +172,4 @@ def propose_merged(request: Request, problem: Problem, best: Best, budget: Budge
 
 
 def _starts_greedily(problem: Problem) -> bool:
-    return len(problem.law) >= MANY and problem.region.goal is ENTROPY
+    return len(problem.distribution) >= MANY and problem.region.goal is ENTROPY

@@ -46,9 +46,9 @@ class Goal(ABC):
             Upper bounds on every coordinate in the region.
         """
 
-    def most(self, law: FloatArray) -> float:
+    def most(self, distribution: FloatArray) -> float:
         """What no average of g exceeds, of a mixture of posteriors that is p_X, shape (d,)."""
-        return float(law @ self.first_prices(np.ones(len(law))))
+        return float(distribution @ self.first_prices(np.ones(len(distribution))))
 
     @property
     def slack(self) -> float:
@@ -89,12 +89,12 @@ class SquaredMean(Goal):
     numbers: FloatArray
 
     @classmethod
-    def of(cls, numbers: FloatArray, law: FloatArray) -> SquaredMean:
+    def of(cls, numbers: FloatArray, distribution: FloatArray) -> SquaredMean:
         """From numbers (a,) of any mean and variance; where they do not vary there is nothing to explain."""
         # From one of them first: numbers that are all one are then exactly 0.
         centred = numbers - numbers[0]
-        centred = centred - float(centred @ law)
-        spread = float(np.sqrt(law @ centred**2))
+        centred = centred - float(centred @ distribution)
+        spread = float(np.sqrt(distribution @ centred**2))
         return cls(centred / spread if spread > 0 else np.zeros_like(centred))
 
     def gains(self, counted: FloatArray) -> FloatArray:
@@ -116,7 +116,7 @@ class SquaredMean(Goal):
         return _SLACK * max(1.0, float((self.numbers**2).max()))
 
 
-def goal_of(utility: Utility, joint: Joint, places: npt.NDArray[np.intp], law: FloatArray) -> Goal:
+def goal_of(utility: Utility, joint: Joint, places: npt.NDArray[np.intp], distribution: FloatArray) -> Goal:
     """The goal that a utility is for posteriors over some of the inputs.
 
     Parameters
@@ -126,9 +126,9 @@ def goal_of(utility: Utility, joint: Joint, places: npt.NDArray[np.intp], law: F
         Over X.
     places : ndarray of int, shape (k,)
         The x of every coordinate of a posterior.
-    law : ndarray, shape (k,)
+    distribution : ndarray, shape (k,)
         What posteriors average to.
     """
     if isinstance(utility, Variance):
-        return SquaredMean.of(utility.of_inputs(joint.inputs, joint.p_input)[places], law)
+        return SquaredMean.of(utility.of_inputs(joint.inputs, joint.p_input)[places], distribution)
     return ENTROPY

@@ -70,7 +70,8 @@ def greedy_weights(joint: Joint, read: Joint, guarantee: Guarantee, budget: Budg
     joint : Joint
         Counts of (S, X).
     read : Joint
-        The joint law over what the protocol reads: the same, or that over (S, X), which the protocol then ignores.
+        The joint distribution over what the protocol reads: the same, or that over (S, X), which the protocol then
+        ignores.
     guarantee : Guarantee
     budget : Budget
         What it does not allow to decide does not hold; one output, which tells nothing, always does.
@@ -115,17 +116,17 @@ def _merged(counts: FloatArray, budget: Budget) -> tuple[list[Pair], bool]:
         Whole numbers of records by secret and output; every output occurs.
     budget : Budget
     """
-    law = counts.copy()
-    c, b = law.shape
-    total = law.sum()
+    distribution = counts.copy()
+    c, b = distribution.shape
+    total = distribution.sum()
     gains = np.full((b, b), -np.inf)
     step = max(1, _CHUNK // (b * c))
     for start in range(0, b, step):
         if budget.expired:
-            return _rest(law, np.ones(b, dtype=np.bool_)), False
+            return _rest(distribution, np.ones(b, dtype=np.bool_)), False
         rows = range(start, min(start + step, b))
         budget.spend(20 * CALL + 25.0 * c * b * len(rows))
-        gains[rows.start : rows.stop] = _gains(law[:, rows.start : rows.stop], law, total)
+        gains[rows.start : rows.stop] = _gains(distribution[:, rows.start : rows.stop], distribution, total)
     gains[np.diag_indices(b)] = -np.inf
     there = np.ones(b, dtype=np.bool_)
     best = gains.argmax(axis=1)
@@ -135,10 +136,10 @@ def _merged(counts: FloatArray, budget: Budget) -> tuple[list[Pair], bool]:
         one = int(values.argmax())
         first, second = sorted((one, int(best[one])))
         merges.append((first, second))
-        law[:, first] += law[:, second]
-        law[:, second] = 0.0
+        distribution[:, first] += distribution[:, second]
+        distribution[:, second] = 0.0
         there[second] = False
-        new = np.where(there, _gains(law[:, [first]], law, total)[0], -np.inf)
+        new = np.where(there, _gains(distribution[:, [first]], distribution, total)[0], -np.inf)
         new[first] = -np.inf
         gains[second], gains[:, second] = -np.inf, -np.inf
         gains[first], gains[:, first] = new, new
@@ -151,13 +152,16 @@ def _merged(counts: FloatArray, budget: Budget) -> tuple[list[Pair], bool]:
         best[better] = first
         # Columns of a large table are far apart in memory.
         budget.spend(20 * CALL + (15.0 * c + 150.0 + b / 8 + 2.0 * len(again)) * b)
-    return merges + _rest(law, there), there.sum() == 1
+    return merges + _rest(distribution, there), there.sum() == 1
 
 
-def _rest(law: FloatArray, there: npt.NDArray[np.bool_]) -> list[Pair]:
+def _rest(distribution: FloatArray, there: npt.NDArray[np.bool_]) -> list[Pair]:
     """Merges of the outputs that are left, in the order of how far P(s|y) is from P(s), into the first of them."""
     left = np.flatnonzero(there)
-    posterior, prior = law[:, left] / law[:, left].sum(axis=0), law.sum(axis=1, keepdims=True) / law.sum()
+    posterior, prior = (
+        distribution[:, left] / distribution[:, left].sum(axis=0),
+        distribution.sum(axis=1, keepdims=True) / distribution.sum(),
+    )
     far = rel_entr(posterior, prior).sum(axis=0)
     first, *others = left[np.argsort(-far, kind="stable")].tolist()
     return [(first, other) for other in others]
@@ -171,7 +175,10 @@ def _gains(some: FloatArray, every: FloatArray, total: float) -> FloatArray:
     cost = xlogy(together, together) - xlogy(ours, ours)[:, None] - xlogy(theirs, theirs)
     one, other = some / total, every / total
     pairs = one[:, :, None] + other[:, None, :]
-    alone = (xlogy(law, law).sum(axis=0) - xlogy(mass, mass) for law, mass in ((one, ours), (other, theirs)))
+    alone = (
+        xlogy(distribution, distribution).sum(axis=0) - xlogy(mass, mass)
+        for distribution, mass in ((one, ours), (other, theirs))
+    )
     here, there = alone
     saved = here[:, None] + there - (xlogy(pairs, pairs).sum(axis=0) - xlogy(together, together))
     return np.asarray(saved / np.maximum(cost, 1e-300))

@@ -1,4 +1,4 @@
-"""Grouping: a bound for hundreds of inputs from the optimum over groups of them, each as harmless as its best member.
+"""Input groups: a bound for hundreds of inputs from the optimum over groups of them, each as harmless as its best.
 
 Let an output tell which member of a group it is for nothing, and let the group count in every condition like that one
 of its members that breaks it least. Whatever met the conditions still does, and tells no less: with W_C the sum of v
@@ -53,21 +53,21 @@ class GroupedBound:
     """
 
     def __init__(self, region: Region) -> None:
-        self._law, self._levels, self._goal = region.law, region.levels, region.goal
+        self._distribution, self._levels, self._goal = region.distribution, region.levels, region.goal
         if region.image is not None:
             raise SolverError("inputs are grouped where the utility counts them as they are")
         rows = region.one_sided()
-        sizes = np.abs(rows[:, : region.inputs]) @ region.law
+        sizes = np.abs(rows[:, : region.inputs]) @ region.distribution
         self._rows, self._sizes = rows[sizes > 0], sizes[sizes > 0]
         # Before anything is known, every condition counts the same, in terms of what it sums.
         self._worth = 1.0 / self._sizes
-        self.bound = region.goal.most(region.counts(region.law))
+        self.bound = region.goal.most(region.counts(region.distribution))
         self.groups = self.boxes = 0
 
     @property
     def finest(self) -> bool:
         """Whether there is nothing to cut finer."""
-        return self.groups >= len(self._law)
+        return self.groups >= len(self._distribution)
 
     def refine(self, left: float, budget: Budget, known: Split | None = None) -> bool:
         """Bound over more groups than before; False if the budget ended that.
@@ -81,12 +81,12 @@ class GroupedBound:
         known : Split, optional
             A mixture over the inputs. Summed over groups its posteriors are columns to start from.
         """
-        number = min(len(self._law), math.ceil(_FINER * self.groups) if self.groups else _GROUPS)
-        work = _BY_PAIR * len(self._rows) * float(len(self._law)) ** 2 + _BY_MERGE * len(self._law)
-        if len(self._law) > _MOST or not budget.allows(work):
+        number = min(len(self._distribution), math.ceil(_FINER * self.groups) if self.groups else _GROUPS)
+        work = _BY_PAIR * len(self._rows) * float(len(self._distribution)) ** 2 + _BY_MERGE * len(self._distribution)
+        if len(self._distribution) > _MOST or not budget.allows(work):
             return False
         budget.spend(work)
-        group = grouped(self._rows[:, : len(self._law)], self._law, self._worth, number)
+        group = grouped(self._rows[:, : len(self._distribution)], self._distribution, self._worth, number)
         region, asked, largest = self._over(group)
         pricer = Pricer(region, budget)
         search = ColumnGeneration(region, budget, pricer)
@@ -97,7 +97,7 @@ class GroupedBound:
         found = search.run(left)
         # A weight of a group is the sum of many.
         size = float(np.abs(search.prices).max(initial=0.0))
-        self.bound = min(self.bound, found.split.bound + 2.0**-50 * len(self._law) * (1.0 + size))
+        self.bound = min(self.bound, found.split.bound + 2.0**-50 * len(self._distribution) * (1.0 + size))
         self.boxes += found.boxes
         if budget.expired:
             # The same groups are looked at again.
@@ -112,19 +112,23 @@ class GroupedBound:
 
     def _over(self, group: Places) -> tuple[Region, Places, FloatArray]:
         """The region of groups, which conditions say something there, and the largest entries it scales them by."""
-        a = len(self._law)
+        a = len(self._distribution)
         order = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[order], np.arange(group.max() + 1))
         rows = np.minimum.reduceat(self._rows[:, :a][:, order], starts, axis=1)
         # Rows are known up to a share of their largest entry, which may be in no group any more.
         rows -= DATA_ERROR * np.abs(self._rows[:, :a]).max(axis=1, keepdims=True)
-        law = np.array([math.fsum(part) for part in np.split(self._law[order], starts[1:])])
+        distribution = np.array([math.fsum(part) for part in np.split(self._distribution[order], starts[1:])])
         asked = np.flatnonzero((rows > 0).any(axis=1) | (self._rows[:, a:] > 0).any(axis=1))
         conditions = np.hstack([rows, self._rows[:, a:]])[asked]
-        return Region.with_levels(conditions, law, self._levels), asked, np.abs(conditions).max(axis=1, initial=0.0)
+        return (
+            Region.with_levels(conditions, distribution, self._levels),
+            asked,
+            np.abs(conditions).max(axis=1, initial=0.0),
+        )
 
 
-def grouped(rows: FloatArray, law: FloatArray, worth: FloatArray, number: int) -> Places:
+def grouped(rows: FloatArray, distribution: FloatArray, worth: FloatArray, number: int) -> Places:
     """Which of so many groups each input (a,) is in: merged two at a time, where that moves what is worth least.
 
     A group of mass P whose smallest entry in a condition is g, and whose mean is h, counts P (h - g) less there than
@@ -134,7 +138,7 @@ def grouped(rows: FloatArray, law: FloatArray, worth: FloatArray, number: int) -
     ----------
     rows : ndarray, shape (m, a)
         Conditions ``rows v <= 0``.
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
     worth : ndarray, shape (m,)
         Nats by which the optimum rises for each unit of a condition.
     number : int
@@ -144,9 +148,9 @@ def grouped(rows: FloatArray, law: FloatArray, worth: FloatArray, number: int) -
     -----
     O(a² m).
     """
-    a = len(law)
+    a = len(distribution)
     least = (rows * worth[:, None]).T.copy()
-    total, mass, costs = (least @ np.ones(len(rows))) * law, law.copy(), np.zeros(a)
+    total, mass, costs = (least @ np.ones(len(rows))) * distribution, distribution.copy(), np.zeros(a)
     there = np.ones(a, dtype=np.bool_)
     place = np.arange(a)
 

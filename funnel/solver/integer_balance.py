@@ -69,23 +69,23 @@ def proven_weights(joint: Joint, guarantee: Guarantee, channel: FloatArray) -> W
     return found
 
 
-def in_balance(flows: FloatArray, law: FloatArray) -> FloatArray:
+def in_balance(flows: FloatArray, distribution: FloatArray) -> FloatArray:
     """A channel T (n, n) from flows that keep balance up to a solver's tolerance: in balance exactly.
 
     What an output receives too much goes to outputs that receive too little, from values that both may come from alike,
     in proportion to their probability: as a constant row would.
     """
-    flows = flows / flows.sum(axis=0) * law
-    excess = flows.sum(axis=1) - law
+    flows = flows / flows.sum(axis=0) * distribution
+    excess = flows.sum(axis=1) - distribution
     order = np.argsort(excess)
-    low, high = 0, len(law) - 1
+    low, high = 0, len(distribution) - 1
     while low < high:
         y, o = int(order[low]), int(order[high])
         amount = min(-excess[y], excess[o])
         if amount > 0:
             # Entries that could give their part and not notice.
-            giving = flows[o] > _UNNOTICED * amount * law / law[o]
-            part = np.where(giving, law, 0.0)
+            giving = flows[o] > _UNNOTICED * amount * distribution / distribution[o]
+            part = np.where(giving, distribution, 0.0)
             part *= amount / part.sum()
             flows[o] -= part
             flows[y] += part
@@ -95,7 +95,7 @@ def in_balance(flows: FloatArray, law: FloatArray) -> FloatArray:
             low += 1
         if excess[o] <= 0:
             high -= 1
-    return np.asarray(flows / law)
+    return np.asarray(flows / distribution)
 
 
 def _whole(joint: Joint, weights: WeightArray) -> WeightArray:

@@ -1,4 +1,4 @@
-"""From a float split of the input law to integer weights for which the guarantee holds, losing next to nothing."""
+"""From a float split of the inputs to integer weights for which the guarantee holds, losing next to nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[We
     ------
     ndarray of uint64
         One, where it loses next to nothing; more to choose from where all lose something; none if the split is not one
-        of the input law as closely as integers need, or the budget too small.
+        of the input distribution as closely as integers need, or the budget too small.
     """
     try:
         matrix = problem.channel(split, budget)
@@ -95,7 +95,7 @@ def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget
     for margin in margins:
         tighter = problem.tightened(margin)
         if budget.allows(0.0) and tighter.shape == problem.rows.shape:
-            polished = polish(split, problem.law, problem.rows, tighter, budget, problem.region.goal)
+            polished = polish(split, problem.distribution, problem.rows, tighter, budget, problem.region.goal)
             if polished is not None:
                 yield polished
 
@@ -106,7 +106,9 @@ def splits_inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Sp
     for margin in _WIDER_MARGINS:
         if budget.allows(0.0):
             region = problem.region
-            moved = repaired(split, problem.law, problem.tightened(margin), region.image, budget, goal=region.goal)
+            moved = repaired(
+                split, problem.distribution, problem.tightened(margin), region.image, budget, goal=region.goal
+            )
             if moved is not None:
                 yield moved
 

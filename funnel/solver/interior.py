@@ -91,7 +91,7 @@ class InteriorProgramme:
 
     Parameters
     ----------
-    law : ndarray, shape (n,)
+    distribution : ndarray, shape (n,)
         Probabilities of the values, > 0.
     worth : ndarray, shape (n,)
         What a value is worth that stays as it is, summing to 1.
@@ -102,12 +102,12 @@ class InteriorProgramme:
     """
 
     def __init__(
-        self, law: FloatArray, worth: FloatArray, cones: tuple[FloatArray, FloatArray], budget: Budget
+        self, distribution: FloatArray, worth: FloatArray, cones: tuple[FloatArray, FloatArray], budget: Budget
     ) -> None:
-        self.law, self.worth, self._budget = law, worth, budget
+        self.distribution, self.worth, self._budget = distribution, worth, budget
         self._cones, self.cone = cones, cones[0]
-        self.gain = np.diag(worth * law)
-        self._families = Families.none(len(law) + 1)
+        self.gain = np.diag(worth * distribution)
+        self._families = Families.none(len(distribution) + 1)
         self._price = np.zeros(0)
 
     def add(self, families: Families) -> None:
@@ -119,7 +119,7 @@ class InteriorProgramme:
 
         Those that further solutions break can be added again.
         """
-        families, largest = self._families, np.zeros(len(self.law))
+        families, largest = self._families, np.zeros(len(self.distribution))
         np.maximum.at(largest, families.of, self._price)
         self._families = families.only(self._price > _LOOSE * largest[families.of])
 
@@ -131,22 +131,22 @@ class InteriorProgramme:
         """
         families = self._families if with_margin else self._families.without_margin()
         self.cone = self._cones[not with_margin]
-        self._price, found = self._solved(Hinges(families, len(self.law)), gap)
+        self._price, found = self._solved(Hinges(families, len(self.distribution)), gap)
         return found
 
     def _solved(self, hinges: Hinges, gap: float) -> tuple[FloatArray, Exchanged]:
         """As `solve`; and the prices of families."""
         import scipy.sparse as sp
 
-        n, own, families, point = len(self.law), self._cones[1], hinges.families, self._start(hinges)
+        n, own, families, point = len(self.distribution), self._cones[1], hinges.families, self._start(hinges)
         for _ in range(_STEPS):
             value = float((self.gain * point.rows).sum())
             tight, proven = hinges.loads(point.families)
             tight[:, :-1] += point.load @ self.cone
             proven[:, :-1] += point.load @ own
-            asked = tight[:, :-1] / self.law + point.balance[:, None]
-            bound = proven_bound(self.law, self.worth, asked, point.balance - tight[:, -1])
-            off = [point.rows @ self.law - 1, self.law @ point.rows - 1, _off_families(hinges, point)]
+            asked = tight[:, :-1] / self.distribution + point.balance[:, None]
+            bound = proven_bound(self.distribution, self.worth, asked, point.balance - tight[:, -1])
+            off = [point.rows @ self.distribution - 1, self.distribution @ point.rows - 1, _off_families(hinges, point)]
             met = max(float(np.abs(one).max(initial=0.0)) for one in off) < _OFF
             if (bound - value <= gap and met) or self._budget.ended_by is not None:
                 break
@@ -157,12 +157,15 @@ class InteriorProgramme:
                 break
             point = further
         # At the last place are values that draw from the marginal, whatever the channel is: they ask all in proportion.
-        flows, taken = point.rows * np.outer(self.law, self.law), proven[:, :-1] / self.law + proven[:, -1:]
+        flows, taken = (
+            point.rows * np.outer(self.distribution, self.distribution),
+            proven[:, :-1] / self.distribution + proven[:, -1:],
+        )
         balance = point.balance - proven[:, -1]
         return point.families.price, Exchanged(flows, value, 0.0, balance, sp.csr_array((n, 0)), taken)
 
     def _start(self, hinges: Hinges) -> _Point:
-        n = len(self.law)
+        n = len(self.distribution)
         product = _FIRST / n**2
         ones = np.ones((n, n))
         zero = np.zeros(n)
@@ -188,28 +191,32 @@ class _Step:
     """The equations of one step."""
 
     def __init__(self, programme: InteriorProgramme, hinges: Hinges, point: _Point) -> None:
-        self._law, self._point, self._cone = programme.law, point, programme.cone
-        law, n = self._law, len(self._law)
+        self._distribution, self._point, self._cone = programme.distribution, point, programme.cone
+        distribution, n = self._distribution, len(self._distribution)
         self._hinges: NewtonHinges = hinges.newton(np.column_stack([point.rows, np.ones(n)]), point.families)
         asked = self._hinges.asked[:, :n] + point.load @ self._cone
         self._off_slack, self._stiff = -point.rows @ self._cone.T - point.slack, point.load / point.slack
         self._off_price = (
-            programme.gain - np.outer(law, point.sums) - np.outer(point.balance, law) - asked + point.spare
+            programme.gain
+            - np.outer(distribution, point.sums)
+            - np.outer(point.balance, distribution)
+            - asked
+            + point.spare
         )
-        self._off_balance, self._off_sums = 1 - point.rows @ law, 1 - law @ point.rows
+        self._off_balance, self._off_sums = 1 - point.rows @ distribution, 1 - distribution @ point.rows
         self._matrices = self._assembled(hinges)
         scale = 1 / np.sqrt(np.diagonal(self._matrices, axis1=1, axis2=2))
         scaled = self._matrices * scale[:, :, None] * scale[:, None, :]
         self._inverse = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
-        self._along = self._inverse @ law
-        self._across = self._along @ law
+        self._along = self._inverse @ distribution
+        self._across = self._along @ distribution
         if not (self._across > 0).all():
             raise np.linalg.LinAlgError
-        weights = law / np.sqrt(self._across)
-        joint = np.tensordot(law**2, self._inverse, 1)
+        weights = distribution / np.sqrt(self._across)
+        joint = np.tensordot(distribution**2, self._inverse, 1)
         joint -= (self._along * weights[:, None]).T @ (self._along * weights[:, None])
         # Balance of all outputs and all sums but one imply the last: that of the likeliest value is left out.
-        self._rest = np.flatnonzero(np.arange(n) != law.argmax())
+        self._rest = np.flatnonzero(np.arange(n) != distribution.argmax())
         size = np.diagonal(joint)[self._rest]
         if not (size > 0).all():
             raise np.linalg.LinAlgError
@@ -218,7 +225,7 @@ class _Step:
 
     def _assembled(self, hinges: Hinges) -> FloatArray:
         """The matrix of every row, shape (n, n, n)."""
-        point, n, pull = self._point, len(self._law), self._hinges.pull
+        point, n, pull = self._point, len(self._distribution), self._hinges.pull
         own = pull.own[:, :n] + point.spare / point.rows
         matrices = np.empty((n, n, n))
         for y in range(n):
@@ -233,7 +240,7 @@ class _Step:
 
     def _change(self, goals: list[FloatArray], off: float) -> _Point:
         """The change by which every price changes by its goal where its variable stays, and what is off by ``-off``."""
-        point, n = self._point, len(self._law)
+        point, n = self._point, len(self._distribution)
         spare, of_cones, of_families, room, load = goals
         none = np.zeros(0)
         wanted = State(none, of_families, none, none, room, none, load)
@@ -253,25 +260,27 @@ class _Step:
 
         With ``d_y · p = balance_y`` and ``Σ_y p_y d_y = sums``.
         """
-        law = self._law
+        distribution = self._distribution
         rows, of_sums, of_balance = self._solved_once(right, balance, sums)
         for _ in range(_REFINED):
             rest = right - _products(self._matrices, rows)
-            rest -= np.outer(law, of_sums) + np.outer(of_balance, law)
-            more = self._solved_once(rest, balance - rows @ law, sums - law @ rows)
+            rest -= np.outer(distribution, of_sums) + np.outer(of_balance, distribution)
+            more = self._solved_once(rest, balance - rows @ distribution, sums - distribution @ rows)
             rows, of_sums, of_balance = rows + more[0], of_sums + more[1], of_balance + more[2]
         return rows, of_sums, of_balance
 
     def _solved_once(
         self, right: FloatArray, balance: FloatArray, sums: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        law = self._law
+        distribution = self._distribution
         free = _products(self._inverse, right)
-        free -= self._along * ((free @ law - balance) / self._across)[:, None]
-        of_sums = np.zeros(len(law))
-        of_sums[self._rest] = self._unit * np.linalg.solve(self._joint, self._unit * (law @ free - sums)[self._rest])
-        free = _products(self._inverse, right - np.outer(law, of_sums))
-        of_balance = (free @ law - balance) / self._across
+        free -= self._along * ((free @ distribution - balance) / self._across)[:, None]
+        of_sums = np.zeros(len(distribution))
+        of_sums[self._rest] = self._unit * np.linalg.solve(
+            self._joint, self._unit * (distribution @ free - sums)[self._rest]
+        )
+        free = _products(self._inverse, right - np.outer(distribution, of_sums))
+        of_balance = (free @ distribution - balance) / self._across
         return free - self._along * of_balance[:, None], of_sums, of_balance
 
 

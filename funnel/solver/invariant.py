@@ -154,8 +154,10 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     """
     if weights not in WEIGHTINGS:
         raise SpecError(f"records unchanged are weighted by {', '.join(WEIGHTINGS)}, not by {weights!r}")
-    law = joint.p_input
-    by = {"root": np.sqrt(law), "share": law, "uniform": (law > 0).astype(np.float64)}[weights]
+    distribution = joint.p_input
+    by = {"root": np.sqrt(distribution), "share": distribution, "uniform": (distribution > 0).astype(np.float64)}[
+        weights
+    ]
     return np.asarray(by / by.sum())
 
 
@@ -186,17 +188,17 @@ class _Search:
         progress: Progress,
     ) -> None:
         seen = joint.p_input > 0
-        self._law, self._worth, self._gap = joint.p_input[seen], worth[seen], gap
+        self._distribution, self._worth, self._gap = joint.p_input[seen], worth[seen], gap
         self._budget, self._progress = budget, progress
         self._conditions, self._perfect = Conditions.of(joint, guarantee, _MARGIN), guarantee.is_perfect
-        self._programme = ExchangeProgramme(self._law, self._worth, budget)
+        self._programme = ExchangeProgramme(self._distribution, self._worth, budget)
         # The same half-spaces without the margin are what the bound is proven with.
         self._spaces, self._all = self._conditions.inside, self._conditions.fixed
         self._programme.know(self._spaces)
-        self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._law)).where))
+        self._programme.add_conditions(*np.nonzero(self._broken(np.diag(self._distribution)).where))
         self.bound = 1.0
         # What would stay, moved inside, of the best flows so far.
-        self._inside, self._best = -np.inf, np.outer(self._law, self._law)
+        self._inside, self._best = -np.inf, np.outer(self._distribution, self._distribution)
         self.ended: Ended | None = None
         self._gains = np.zeros((0, 0))
 
@@ -207,11 +209,11 @@ class _Search:
 
     def run(self) -> FloatArray:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
-        if len(self._law) == 1:
+        if len(self._distribution) == 1:
             return np.ones((1, 1))
         if self._run_by_posterior():
             return self._best
-        by_points = len(self._law) <= FEW and (self._spaces @ self._law < -_ROOM).all()
+        by_points = len(self._distribution) <= FEW and (self._spaces @ self._distribution < -_ROOM).all()
         many = self._conditions.sets or self._spaces.size > _MANY
         # Of values with hardly any records interior points say little: pairs as needed do.
         if not (many and by_points and self._run_inside()):
@@ -224,10 +226,10 @@ class _Search:
 
         The first solution, over all pairs, proves the bound; the second has few pairs.
         """
-        no_interior = self._perfect or not (self._spaces @ self._law < -_LEAST_ROOM).all()
-        if len(self._law) <= FEW or self._conditions.sets or no_interior:
+        no_interior = self._perfect or not (self._spaces @ self._distribution < -_LEAST_ROOM).all()
+        if len(self._distribution) <= FEW or self._conditions.sets or no_interior:
             return False
-        programme = PosteriorProgramme(self._law, self._worth, self._spaces, self._budget)
+        programme = PosteriorProgramme(self._distribution, self._worth, self._spaces, self._budget)
         if not programme.is_suited or not self._budget.allows(programme.work):
             return False
         for _ in range(2):
@@ -237,7 +239,7 @@ class _Search:
                 break
             self._prove(found)
             shares = self._broken(found.flows).shares
-            inside = found.value - float(self._worth @ _pooled(shares, self._law))
+            inside = found.value - float(self._worth @ _pooled(shares, self._distribution))
             if self._inside == -np.inf or self.bound - inside <= self._gap:
                 self._inside, self._best = inside, found.flows
             self._progress(f"{self._inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
@@ -262,7 +264,7 @@ class _Search:
             programme.add_conditions(*np.nonzero(lacking))
             new, shares = lacking.any(), broken.shares
             if not pairs or settled:
-                spaces, further = self._conditions.beyond(found.flows / self._law)
+                spaces, further = self._conditions.beyond(found.flows / self._distribution)
                 self._know(spaces)
                 programme.know(spaces)
                 again = self._broken(found.flows).where & ~programme.has_condition()
@@ -279,17 +281,19 @@ class _Search:
 
         False where rounding keeps them from getting near enough.
         """
-        law = self._law
-        programme = InteriorProgramme(law, self._worth, (self._spaces * law, self._all * law), self._budget)
+        distribution = self._distribution
+        programme = InteriorProgramme(
+            distribution, self._worth, (self._spaces * distribution, self._all * distribution), self._budget
+        )
         least = self._gap * _PRECISION
         gap = max(_FIRST_GAP, least) if self._conditions.sets else least
         for _ in range(_ROUNDS):
             found = programme.solve(gap)
             self._prove(found)
-            families, shares = self._families(found.flows / law, _SLACK * self._gap)
+            families, shares = self._families(found.flows / distribution, _SLACK * self._gap)
             shares = np.maximum(shares, self._broken(found.flows).shares)
             done = self._is_done(found, shares, _ENOUGH)
-            if not done and gap == least and float(self._worth @ _pooled(shares, law)) <= least:
+            if not done and gap == least and float(self._worth @ _pooled(shares, distribution)) <= least:
                 # What is left is the bound, and what the margin takes off it.
                 self._prove(programme.solve(least, with_margin=False))
                 done = self._is_done(found, shares, _ENOUGH)
@@ -306,15 +310,15 @@ class _Search:
 
     def _families(self, rows: FloatArray, margin: float) -> tuple[Families, FloatArray]:
         """The families that rows T (n, n) break, and the shares (n,) of a constant row that would do about these."""
-        families, shares = self._conditions.families(rows / self._law[:, None], margin), np.zeros(len(rows))
+        families, shares = self._conditions.families(rows / self._distribution[:, None], margin), np.zeros(len(rows))
         np.maximum.at(shares, families.of, families.share)
         self._budget.spend(CALL * 500 * len(families) ** 0.5 + 100.0 * families.least.size)
         return families, shares
 
     def _is_done(self, found: Exchanged, shares: FloatArray, enough: float = 1.0) -> bool:
         """Whether the best flows, once moved inside, are near enough to the bound; or no time is left."""
-        constant = float(self._worth @ self._law)
-        inside = max(constant, found.value - float(self._worth @ _pooled(shares, self._law)))
+        constant = float(self._worth @ self._distribution)
+        inside = max(constant, found.value - float(self._worth @ _pooled(shares, self._distribution)))
         if inside > self._inside:
             self._inside, self._best = inside, found.flows
         self._progress(f"{self._inside:.5f} of the records unchanged, at most {self.bound:.5f}", 0, None)
@@ -325,16 +329,16 @@ class _Search:
 
     def inside(self, flows: FloatArray) -> FloatArray:
         """A channel T (n, n) in balance, from flows whose outputs draw anew among themselves as far as they need to."""
-        law, shares = self._law, np.zeros(len(self._law))
-        balanced = moved = in_balance(flows, law)
+        distribution, shares = self._distribution, np.zeros(len(self._distribution))
+        balanced = moved = in_balance(flows, distribution)
         for _ in range(_REDRAWN):
-            further = np.maximum(self._broken(moved * law).shares, self._families(moved, 0.0)[1])
+            further = np.maximum(self._broken(moved * distribution).shares, self._families(moved, 0.0)[1])
             if not further.any():
                 break
             shares = np.minimum(1.0, shares + 2 * further)
-            drawn = _pooled(shares, law)
-            pool = drawn @ balanced / (drawn @ law)
-            moved = (1 - drawn)[:, None] * balanced + (drawn * law)[:, None] * pool
+            drawn = _pooled(shares, distribution)
+            pool = drawn @ balanced / (drawn @ distribution)
+            moved = (1 - drawn)[:, None] * balanced + (drawn * distribution)[:, None] * pool
         return moved
 
     def _know(self, spaces: FloatArray) -> None:
@@ -342,23 +346,23 @@ class _Search:
 
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
-        law, n = self._law, len(self._law)
+        distribution, n = self._distribution, len(self._distribution)
         asked = found.conditions @ self._all[: found.conditions.shape[1]] + found.taken + found.balance[:, None]
         self.bound = min(
             self.bound,
-            proven_bound(law, self._worth, asked, found.balance)
-            + _ROUNDING * float((np.abs(asked) * (law / law[:, None])).max()),
+            proven_bound(distribution, self._worth, asked, found.balance)
+            + _ROUNDING * float((np.abs(asked) * (distribution / distribution[:, None])).max()),
         )
-        gains = -asked * (law / law[:, None])
+        gains = -asked * (distribution / distribution[:, None])
         gains[np.arange(n), np.arange(n)] += self._worth
         # What an output y would gain by records of x, by the mass that can move between them.
         stay = gains[np.arange(n), np.arange(n)]
-        self._gains = (gains - stay) / law * np.minimum.outer(law, law)
+        self._gains = (gains - stay) / distribution * np.minimum.outer(distribution, distribution)
         self._budget.spend(CALL * 20 + 10.0 * n * n + 2.0 * found.conditions.nnz * n)
 
     def _further_pairs(self) -> int:
         """Add the pairs that are worth most, to every value and to every output; how many are new."""
-        gains, n = self._gains, len(self._law)
+        gains, n = self._gains, len(self._distribution)
         most = min(_PAIRS, n)
         into = np.argpartition(-gains, most - 1, axis=0)[:most]
         out = np.argpartition(-gains, most - 1, axis=1)[:, :most]
@@ -378,11 +382,11 @@ class _Search:
     def _at(self, flows: FloatArray) -> FloatArray:
         """What the half-spaces of cones are at flows, shape (n, K); a constant row has ``-room``."""
         self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
-        return np.asarray(flows @ self._spaces.T / self._law[:, None])
+        return np.asarray(flows @ self._spaces.T / self._distribution[:, None])
 
     @property
     def _room(self) -> FloatArray:
-        return np.asarray(-(self._spaces @ self._law))
+        return np.asarray(-(self._spaces @ self._distribution))
 
 
 class _Broken(NamedTuple):
@@ -392,9 +396,9 @@ class _Broken(NamedTuple):
     shares: FloatArray
 
 
-def _pooled(shares: FloatArray, law: FloatArray) -> FloatArray:
+def _pooled(shares: FloatArray, distribution: FloatArray) -> FloatArray:
     """Shares of all outputs that draw anew among themselves, where some need these shares of a constant row.
 
     All others take part a little, so that what is drawn anew is as good as a constant row.
     """
-    return np.asarray(np.minimum(1.0, np.maximum(shares * _MORE, _OTHERS * float(shares @ law))))
+    return np.asarray(np.minimum(1.0, np.maximum(shares * _MORE, _OTHERS * float(shares @ distribution))))

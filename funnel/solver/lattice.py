@@ -49,12 +49,14 @@ def exact_channel(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) ->
     seen = np.flatnonzero(joint.counts.any(axis=0))
     basis = _reduced(_independent(_equations(joint, guarantee)[:, seen]), len(seen))
     rows = matrix[:, seen]
-    law = joint.p_input[seen]
-    keep = rows @ law > 0
+    distribution = joint.p_input[seen]
+    keep = rows @ distribution > 0
     rows = rows[keep]
     # The most probable output takes what the others leave.
-    rows = rows[np.argsort(rows @ law, kind="stable")]
-    weights = _channel_on(rows, law, basis) if len(basis) > 1 else np.full((1, len(seen)), DENOMINATOR, dtype=object)
+    rows = rows[np.argsort(rows @ distribution, kind="stable")]
+    weights = (
+        _channel_on(rows, distribution, basis) if len(basis) > 1 else np.full((1, len(seen)), DENOMINATOR, dtype=object)
+    )
     full = np.full((len(weights), joint.counts.shape[1]), 0, dtype=np.uint64)
     full[:, seen] = weights.astype(np.uint64)
     # Any channel column will do for an input that never occurs; it is replaced by the marginal.
@@ -74,10 +76,10 @@ def exact_rows(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) -> We
     """
     counts = joint.counts.sum(axis=0)
     seen = np.flatnonzero(counts)
-    law = joint.p_input[seen]
-    order = np.argsort(law, kind="stable")
+    distribution = joint.p_input[seen]
+    order = np.argsort(distribution, kind="stable")
     basis = _reduced(_independent(_equations(joint, guarantee)[:, seen]), len(seen))
-    points = _moved_points(matrix[order], law, basis, np.ones(len(seen) - 1, dtype=bool))
+    points = _moved_points(matrix[order], distribution, basis, np.ones(len(seen) - 1, dtype=bool))
     if points is None:
         return None
     weights = np.empty_like(points)
@@ -128,22 +130,22 @@ def _reduced(
 
 
 def _channel_on(
-    rows: FloatArray, law: FloatArray, basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
+    rows: FloatArray, distribution: FloatArray, basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
     """Non-negative points of the lattice, summing to 2^63, near the rows of a channel; faint rows join the last.
 
     A row that is known to fewer digits than it is small has no point of the lattice nearby that is not negative.
     """
     for faint in _FAINT:
-        points = _moved_points(rows, law, basis, rows[:-1].max(axis=1) > faint)
+        points = _moved_points(rows, distribution, basis, rows[:-1].max(axis=1) > faint)
         if points is not None:
             return np.asarray(points[(points > 0).any(axis=1)])
-    return np.full((1, len(law)), DENOMINATOR, dtype=object)
+    return np.full((1, len(distribution)), DENOMINATOR, dtype=object)
 
 
 def _moved_points(
     rows: FloatArray,
-    law: FloatArray,
+    distribution: FloatArray,
     basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]],
     kept: npt.NDArray[np.bool_],
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]] | None:
@@ -152,9 +154,9 @@ def _moved_points(
     The last row is what they leave of 2^63; None where they would have to move too far.
     """
     short = basis.astype(np.float64)
-    ones = np.ones((1, len(law)))
+    ones = np.ones((1, len(distribution)))
     coordinates, constant = (np.linalg.lstsq(short.T, part.T, rcond=None)[0].T for part in (rows, ones))
-    average = rows @ law
+    average = rows @ distribution
     share = _FIRST_SHARE
     while share <= _LARGEST_SHARE:
         moved = np.asarray((1 - share) * coordinates + share * average[:, None] * constant, dtype=np.float64)[:-1][kept]

@@ -31,11 +31,11 @@ class LevelCone:
     """Rows T over (s, u) with ``W(s, i) <= factor W(t, j)`` for all secrets s ≠ t and all i, j.
 
     Here ``W(s, i) = Σ_u least(s, u) T(s, u) + rest(s) T(s, i)`` and ``rest(s) = 1 - Σ_u least(s, u)``: the corners of
-    the laws given s that are nowhere below ``least`` (RLDP (6)).
+    the distributions given s that are nowhere below ``least`` (RLDP (6)).
 
     Attributes
     ----------
-    law : ndarray, shape (c, u)
+    distribution : ndarray, shape (c, u)
         p(s, u); where it is 0, T is the average ``Σ p T``.
     least : ndarray, shape (c, u)
         At most p(u|s), so 0 where p is.
@@ -43,7 +43,7 @@ class LevelCone:
         At least 1.
     """
 
-    law: FloatArray
+    distribution: FloatArray
     least: FloatArray
     factor: float
 
@@ -54,8 +54,8 @@ class LevelCone:
 
     def ends(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest W of each secret, (N, c), for rows T (N, seen cells) with ``Σ p T = 1``."""
-        whole = np.ones((len(rows), *self.law.shape))
-        whole[:, self.law > 0] = rows
+        whole = np.ones((len(rows), *self.distribution.shape))
+        whole[:, self.distribution > 0] = rows
         weighed = (whole * self.least).sum(axis=2, keepdims=True) + self.rest[:, None] * whole
         return weighed.min(axis=2), weighed.max(axis=2)
 
@@ -63,7 +63,7 @@ class LevelCone:
         """Whether such rows meet the conditions, up to rounding."""
         lowest, highest = self.ends(rows)
         pairs = highest[:, :, None] <= self.factor * lowest[:, None, :] * (1 + 1e-10)
-        return np.asarray((pairs | np.eye(len(self.law), dtype=bool)).all(axis=(1, 2)))
+        return np.asarray((pairs | np.eye(len(self.distribution), dtype=bool)).all(axis=(1, 2)))
 
 
 class LevelPricer:
@@ -85,27 +85,27 @@ class LevelPricer:
     def __init__(self, cone: LevelCone, budget: Budget | None = None) -> None:
         self.cone = cone
         self._budget = Budget.of(budget)
-        self._seen = cone.law > 0
-        self._law = cone.law[self._seen]
+        self._seen = cone.distribution > 0
+        self._distribution = cone.distribution[self._seen]
         self._span = float(np.log(cone.factor))
-        self._places = np.split(np.arange(len(self._law)), np.cumsum(self._seen.sum(axis=1))[:-1])
+        self._places = np.split(np.arange(len(self._distribution)), np.cumsum(self._seen.sum(axis=1))[:-1])
         self._blocks = [
-            Block(cone.least[s, seen], cone.law[s, seen], float(rest))
+            Block(cone.least[s, seen], cone.distribution[s, seen], float(rest))
             for s, (seen, rest) in enumerate(zip(self._seen, cone.rest, strict=True))
         ]
         u = self._seen.sum(axis=1)
         self._corners = float((3.0**u + u * 2.0 ** (u - 1)).sum())
         # W is at most factor n <= factor² m, and m at most the average 1.
         heaviest = cone.factor**2 / (cone.rest[:, None] + cone.least)[self._seen]
-        self.reach = np.minimum(1.0, self._law * heaviest * (1 + _CLOSE))
-        self.corners = self._law[None] / self._law.sum()
+        self.reach = np.minimum(1.0, self._distribution * heaviest * (1 + _CLOSE))
+        self.corners = self._distribution[None] / self._distribution.sum()
 
     @classmethod
     def of(cls, cone: LevelCone, budget: Budget | None = None) -> Self | None:
-        """A pricer for the cone, or None if it has too many symbols or laws too certain for this way."""
-        c, u = cone.law.shape
+        """A pricer for the cone, or None if it has too many symbols or distributions too certain for this way."""
+        c, u = cone.distribution.shape
         usable = c > 1 and u <= LARGEST_PART and cone.factor > 1 and bool((cone.rest > 1e-6).all())
-        return cls(cone, budget) if usable and bool((cone.least[cone.law > 0] > 0).all()) else None
+        return cls(cone, budget) if usable and bool((cone.least[cone.distribution > 0] > 0).all()) else None
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of posteriors (k, a); shape (k,)."""
@@ -145,9 +145,9 @@ class LevelPricer:
 
     def _levels(self, posteriors: FloatArray) -> tuple[Places, FloatArray]:
         """s* (4 N,) and logarithms of (m, n), shape (4 N, 2): the outermost levels each posterior (N, a) allows."""
-        lowest, highest = self.cone.ends(posteriors / self._law)
+        lowest, highest = self.cone.ends(posteriors / self._distribution)
         secret, every = lowest.argmin(axis=1), np.arange(len(posteriors))
-        own = np.arange(len(self.cone.law)) == secret[:, None]
+        own = np.arange(len(self.cone.distribution)) == secret[:, None]
         firsts = (lowest[every, secret], np.where(own, 0.0, highest).max(axis=1) / self.cone.factor)
         seconds = (np.where(own, np.inf, lowest).min(axis=1), highest[every, secret] / self.cone.factor)
         pairs = [np.stack([m, n], axis=1) for m in firsts for n in seconds]
@@ -160,13 +160,13 @@ class LevelPricer:
         """
         terms, masses = self._listed(secret, levels, prices)
         multiplier = _multiplier(terms, masses)
-        rows = np.zeros((len(secret), len(self._law)))
+        rows = np.zeros((len(secret), len(self._distribution)))
         for s, (block, places, term, mass) in enumerate(zip(self._blocks, self._places, terms, masses, strict=True)):
             best = (term - multiplier[:, None] * mass).argmax(axis=1)
             rows[:, places] = block.corner(*self._ends(s, secret, levels), best)
-        total = rows @ self._law
+        total = rows @ self._distribution
         rows /= np.where(total > 0, total, 1.0)[:, None]
-        posteriors = rows * self._law
+        posteriors = rows * self._distribution
         values = np.where(self.cone.contains(rows) & (total > 0), self.gains(posteriors) - posteriors @ prices, -np.inf)
         return posteriors, values
 

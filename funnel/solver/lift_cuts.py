@@ -1,4 +1,4 @@
-"""Cuts of robust LIP and ALIP where one law leaves much open; and which cuts a guarantee over a set of laws has."""
+"""Cuts of robust LIP and ALIP where one distribution leaves much open; and the cuts of a guarantee over a set."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _LEAST = 0.5
 
 
 class LiftCuts(DistributionCuts):
-    """Cuts of a bound on lifts and their inverses, where the limits of one law leave much open.
+    """Cuts of a bound on lifts and their inverses, where the limits of one distribution leave much open.
 
     With hi_s and lo_s the largest and the least P(y|s), no lift exceeds e^εu and no inverse e^εl if and only if
 
         ``(1 - e^εu p_s) hi_s <= e^εu Σ_{t≠s} p_t lo_t``,   ``Σ_{t≠s} p_t hi_t <= (e^εl - p_s) lo_s``
 
-    for every secret s and every law p of the secret that is possible: a lift rises in P(y|s) and falls in every other.
-    Columns are climbed for under half-spaces, each of which has one law of every secret and one of the secret itself.
-    Bounds know more: all of the law that leaves most open, and each law of another secret with any of all others. There
-    hi and lo are levels, two for each secret.
+    for every secret s and every distribution p of the secret that is possible: a lift rises in P(y|s) and falls in
+    every other. Columns are climbed for under half-spaces, each of which has one distribution of every secret and one
+    of the secret itself. Bounds know more: all of the distribution that leaves most open, and each distribution of
+    another secret with any of all others. There hi and lo are levels, two for each secret.
 
     Parameters
     ----------
@@ -53,10 +53,12 @@ class LiftCuts(DistributionCuts):
         self._plain = PlainCuts(problem)
         # Conditions on all hi, then all lo.
         self._averages: list[FloatArray] = []
-        average = self._stacked(np.ones((1, len(self._law))))
+        average = self._stacked(np.ones((1, len(self._distribution))))
         for s in self._secrets.tolist():
             for upward in (True, False):
-                self._add_prior(s, upward, self._laws.lift_distributions(average, np.array([s]), upward).prior[0])
+                self._add_prior(
+                    s, upward, self._distributions.lift_distributions(average, np.array([s]), upward).prior[0]
+                )
 
     def __len__(self) -> int:
         return len(self._plain) + super().__len__() + len(self._averages)
@@ -67,14 +69,14 @@ class LiftCuts(DistributionCuts):
 
     @property
     def _conditions(self) -> FloatArray:
-        """What `CellProgramme` takes: on hi and lo of the secret whose law leaves most open, posteriors, and levels."""
-        a, c = len(self._law), self._laws.shape[0]
+        """What `CellProgramme` takes: hi and lo of the secret that is most open, posteriors, and levels."""
+        a, c = len(self._distribution), self._distributions.shape[0]
         rows = []
         for sign, first, known in ((1.0, a, self._high), (-1.0, a + c, self._low)):
             for s in self._secrets.tolist():
-                # Of that secret, hi and lo are those of all laws.
-                for law in known[s] if s != self._secret else ():
-                    rows.append(np.concatenate([sign * law / self._law, np.zeros(2 * c)]))
+                # Of that secret, hi and lo are those of all distributions.
+                for distribution in known[s] if s != self._secret else ():
+                    rows.append(np.concatenate([sign * distribution / self._distribution, np.zeros(2 * c)]))
                     rows[-1][first + s] = -sign
         rows.extend(np.concatenate([np.zeros(a), average]) for average in self._averages)
         exact = [a + self._secret, a + c + self._secret]
@@ -88,11 +90,11 @@ class LiftCuts(DistributionCuts):
     @cached_property
     def _most(self) -> FloatArray:
         """What hi of each secret is at most, (c,), where P(y) is 1: it is convex, so that of some input alone."""
-        high, _ = self._laws.given(self._stacked(np.diag(1 / self._law)))
+        high, _ = self._distributions.given(self._stacked(np.diag(1 / self._distribution)))
         return np.asarray(high.max(axis=0) * (1 + _SPARE))
 
     def _add_prior(self, secret: int, upward: bool, prior: FloatArray) -> int:
-        """Whether a law p(s), shape (c,), sets a condition that is new for one secret and side."""
+        """Whether a distribution p(s), shape (c,), sets a condition that is new for one secret and side."""
         c, own = len(prior), float(prior[secret])
         high, low = np.zeros(c), -prior
         if upward:
@@ -111,27 +113,27 @@ class LiftCuts(DistributionCuts):
         return 1
 
     def add(self, rows: FloatArray) -> int:
-        """The laws of the lifts that each row breaks most, but for those that say what is known already."""
+        """The distributions of the lifts that each row breaks most, but for those that say what is known already."""
         stack = self._stacked(rows)
-        up, down = self._laws.lifts(stack)
+        up, down = self._distributions.lifts(stack)
         over = np.nan_to_num(np.hstack([up / self._up, down / self._down]), nan=0.0, posinf=np.inf)
-        c, added = self._laws.shape[0], self._plain.add(rows)
+        c, added = self._distributions.shape[0], self._plain.add(rows)
         for row, entries, ratios in zip(rows, stack, over, strict=True):
             for place in np.argsort(-ratios, kind="stable")[:_WORST]:
                 if ratios[place] <= 1 + SPACED:
                     break
                 secret, upward = int(place % c), bool(place < c)
-                found = self._laws.lift_distributions(entries[None], np.array([secret]), upward)
+                found = self._distributions.lift_distributions(entries[None], np.array([secret]), upward)
                 added += self._add_prior(secret, upward, found.prior[0])
                 added += self._add_distributions(row, found.given[0], found.prior[0], secret, upward)
         return added
 
     def _add_distributions(
-        self, row: FloatArray, laws: FloatArray, prior: FloatArray, secret: int, upward: bool
+        self, row: FloatArray, distributions: FloatArray, prior: FloatArray, secret: int, upward: bool
     ) -> int:
-        """Those of the laws p(x|s), shape (c, u), that matter for how far the bound on a lift is exceeded."""
+        """Those of the distributions p(x|s), shape (c, u), that matter for how far the bound on a lift is exceeded."""
         whole = self.problem.whole(row[None])[0]
-        given = laws @ whole
+        given = distributions @ whole
         average = float(prior @ given)
         limit, own = (self._up, 1.0) if upward else (self._down, self._down)
         least = (given[secret] - limit * average if upward else average - limit * given[secret]) / (4 * len(given))
@@ -145,12 +147,12 @@ class LiftCuts(DistributionCuts):
             more = given[s] - told.max() if high else told.min() - given[s]
             weight = own if s == secret else float(prior[s]) * (limit if upward else 1.0)
             if weight * more > least:
-                added += self._add_distribution(known, laws[s], s)
+                added += self._add_distribution(known, distributions[s], s)
         return added
 
 
 def cuts_for(problem: SetProblem) -> Cuts:
-    """Law by law where pairs of secrets are compared, or lifts and a law leaves much open; else as half-spaces."""
+    """One by one where pairs of secrets are compared, or lifts and one leaves much open; else as half-spaces."""
     guarantee = problem.guarantee
     if not isinstance(guarantee, RatioGuarantee):
         return PlainCuts(problem)

@@ -42,19 +42,19 @@ class MasterProgramme:
 
     Parameters
     ----------
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X > 0.
     budget : Budget
         Charged for every iteration.
     """
 
-    def __init__(self, law: FloatArray, budget: Budget) -> None:
-        self._law, self._budget, self._solver = law, budget, quiet_solver()
+    def __init__(self, distribution: FloatArray, budget: Budget) -> None:
+        self._distribution, self._budget, self._solver = distribution, budget, quiet_solver()
         self._columns: list[FloatArray] = []
         self._gains: list[float] = []
         self._entries = 0
         # Rows are divided by p_x, so that the solver's tolerances are relative for rare inputs too.
-        for _ in law:
+        for _ in distribution:
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class MasterProgramme:
     def add(self, posterior: FloatArray, gain: float) -> None:
         """A further column v (a,) with its g."""
         used = np.flatnonzero(posterior).astype(np.int32)
-        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
+        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._distribution[used])
         self._entries += len(used)
         self._budget.spend(4 * CALL)
         self._columns.append(posterior)
@@ -92,7 +92,7 @@ class MasterProgramme:
         SolverError
             If the solver fails, or the budget ends it.
         """
-        each = _ITERATION + _ENTRY * (len(self) + len(self._law) ** 2)
+        each = _ITERATION + _ENTRY * (len(self) + len(self._distribution) ** 2)
         most = int(min(_MOST, max(1.0, self._budget.remaining / each))) if bounded else int(_MOST)
         self._solver.setOptionValue("simplex_iteration_limit", most)
         # Columns of a thin region are nearly parallel; then the usual tolerances are all that doubles can give.
@@ -113,7 +113,7 @@ class MasterProgramme:
         else:
             raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
         solution = self._solver.getSolution()
-        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
+        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._distribution
 
 
 class Prices(NamedTuple):

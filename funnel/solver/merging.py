@@ -18,7 +18,7 @@ _HAIR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SymbolRisks:
-    """The inputs of a joint law as a guarantee sees subsets of them published as one symbol.
+    """The inputs of a joint distribution as a guarantee sees subsets of them published as one symbol.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class SymbolRisks:
         return self._with_unseen(rows)
 
     def _with_unseen(self, rows: FloatArray) -> FloatArray:
-        """Rows with the marginal for inputs that never occurred: over a set of laws somebody may have them."""
+        """Rows with the marginal for inputs that never occurred: over a set of distributions somebody may have them."""
         unseen = self.joint.counts.sum(axis=0) == 0
         rows[:, unseen] = (rows @ self.joint.p_input)[:, None]
         return rows

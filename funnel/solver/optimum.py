@@ -6,7 +6,7 @@ utility, and a bound. Which programme is solved depends on the request:
 - the channel that leaves most records unchanged and every table right on average (`invariant`);
 - X as it is, where the guarantee allows that (`as_it_is`);
 - for estimates, a design over the rows of a cone (`designed`);
-- over a set of laws, cutting planes or a search by levels (`over_distributions`);
+- over a set of distributions, cutting planes or a search by levels (`over_distributions`);
 - in wide tables, the optimum over the distinct posteriors of the secret (`wide`);
 - else the best mixture of posteriors in the region of a cone (`over_cone`).
 """
@@ -61,9 +61,9 @@ def optimal(
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee or sequence of Guarantee
-        One, or several that all hold: polyhedral cones, or over a set of laws (`funnel.guarantees.over_distributions`).
-        Where the joint law has bounds, LDP, LIP, ALIP, PML, SRLIP and attribute protection are over every table within
-        them.
+        One, or several that all hold: polyhedral cones, or over a set of distributions
+        (`funnel.guarantees.over_distributions`). Where the joint distribution has bounds, LDP, LIP, ALIP, PML, SRLIP
+        and attribute protection are over every table within them.
     gap : float
         Requested ``bound - utility``, in nats or as a share of the variance.
     time_limit : float or Budget, optional

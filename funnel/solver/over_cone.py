@@ -61,7 +61,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
     problem = Problem.of(joint, guarantee, reads, utility=request.utility, counts_all=counts_all)
     # Σ P(y) g(v_y) of a protocol, and of the best one at most, lie this much below its utility.
     goal, most = problem.region.goal, request.most
-    apart = most if goal is ENTROPY else -float(problem.region.gains(problem.law))
+    apart = most if goal is ENTROPY else -float(problem.region.gains(problem.distribution))
     best, finishing = Best(request), budget.reserve(_LATTICE if guarantee.is_perfect else _FINISHING)
     if floor is None:
         floor = set_aside(budget, len(joint.inputs))
@@ -112,7 +112,7 @@ def cone_optimum(request: Request, floor: Budget | None = None) -> Solution:
 
 def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
     vertices = enumerate_vertices(problem.merged.joint, problem.guarantee, budget, problem.rows)
-    return best_split(vertices, problem.law, budget, problem.region.goal), len(vertices)
+    return best_split(vertices, problem.distribution, budget, problem.region.goal), len(vertices)
 
 
 def _starts_with_secret(request: Request, problem: Problem, best: Best, floor: Budget) -> list[FloatArray]:
@@ -132,8 +132,8 @@ def _propose_perfect(request: Request, problem: Problem, best: Best, budget: Bud
     guarantee = problem.guarantee
     if guarantee.is_perfect:
         # Members of merged inputs can be told apart in any case, and on a lattice that has shorter vectors.
-        law = problem.law
-        alone = Split(law[None], np.ones(1), float(problem.region.gains(law[None])[0]), 0.0)
+        distribution = problem.distribution
+        alone = Split(distribution[None], np.ones(1), float(problem.region.gains(distribution[None])[0]), 0.0)
         for weights in integers_near(problem, alone, budget):
             best.propose(weights)
         return

@@ -1,4 +1,4 @@
-"""The optimum under a guarantee over a set of laws: boxes, the χ² set, or every table that noise does not rule out."""
+"""The optimum under a guarantee over a set of distributions: boxes, the χ² set, or every table that noise allows."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _FINDING, _PROVING = 0.6, 0.5
 
 
 def set_optimum(request: Request) -> Solution:
-    """The best protocol that holds for every law of a set, by cutting planes or a search by levels.
+    """The best protocol that holds for every distribution of a set, by cutting planes or a search by levels.
 
     Raises
     ------
     SpecError
-        If the guarantee is over no set of laws.
+        If the guarantee is over no set of distributions.
     SolverError
         If a linear programme fails.
     """
@@ -68,7 +68,7 @@ def set_optimum(request: Request) -> Solution:
         if request.reads_secret:
             # Protocols that read X alone are among those that read the secret too, and found sooner.
             without = replace(request, budget=budget.part(BLIND), progress=None, reads_secret=False, counts="inputs")
-            # Combinations that never occurred may occur under some law: they too get what their input gets.
+            # Combinations that never occurred may occur under some distribution: they too get what their input gets.
             lifted = np.tile(set_optimum(without).protocol.weights, len(read.secret))
             blind = lifted if over.holds_for(read, lifted) else None
         problem = _problem(request, over, told_apart)
@@ -91,7 +91,7 @@ def set_optimum(request: Request) -> Solution:
     elif isinstance(guarantee, RLDP):
         found = robust_weights(_problem(request, guarantee, told_apart), gap, budget, trace)
     else:
-        raise SpecError(f"{guarantee.title} is no guarantee over a set of laws")
+        raise SpecError(f"{guarantee.title} is no guarantee over a set of distributions")
     best = Best(request, found.weights)
     if blind is not None:
         best.propose(blind)
@@ -109,12 +109,12 @@ def set_optimum(request: Request) -> Solution:
 def _problem(request: Request, guarantee: SetGuarantee, told_apart: Flags) -> SetProblem:
     """What is maximised: of a channel that reads the secret, what it tells of X, unless the utility counts all."""
     joint, places = request.joint, np.flatnonzero(told_apart)
-    law, inputs = request.read.p_input[places], places % joint.counts.shape[1]
+    distribution, inputs = request.read.p_input[places], places % joint.counts.shape[1]
     image: FloatArray | None = None
     if request.reads_secret and not request.counts_all and request.informs:
         seen = np.flatnonzero(joint.counts.any(axis=0))
         image = np.asarray(seen[:, None] == inputs, dtype=np.float64)
-    goal = goal_of(request.utility, joint, inputs, law / law.sum())
+    goal = goal_of(request.utility, joint, inputs, distribution / distribution.sum())
     return SetProblem(request.read, guarantee, told_apart, image, goal)
 
 
@@ -135,5 +135,5 @@ def _expected(joint: Joint) -> Flags | None:
 
 def _entropy_of(joint: Joint, seen: Flags) -> float:
     """H(X) given that X is one of these, nats."""
-    law = joint.p_input[seen] / joint.p_input[seen].sum()
-    return float(-(law * np.log(law)).sum())
+    distribution = joint.p_input[seen] / joint.p_input[seen].sum()
+    return float(-(distribution * np.log(distribution)).sum())

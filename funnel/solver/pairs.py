@@ -52,8 +52,8 @@ class Shares:
     share : ndarray, shape (m, 3)
         How much of each input is published alone, in pairs at the low end, and in pairs at the high end; rows sum to 1.
     value, bound : float
-        Σ P(y) Σ_x v_x ln v_x in nats; no way to write the law as a mixture of posteriors with ρ in the interval has a
-        larger one than the bound.
+        Σ P(y) Σ_x v_x ln v_x in nats; no way to write the distribution as a mixture of posteriors with ρ in the
+        interval has a larger one than the bound.
     columns : int
         Columns of the last linear programme.
     finished : bool
@@ -67,14 +67,14 @@ class Shares:
     finished: bool
 
 
-def best_shares(r: FloatArray, law: FloatArray, interval: Interval, gap: float, budget: Budget) -> Shares:
+def best_shares(r: FloatArray, distribution: FloatArray, interval: Interval, gap: float, budget: Budget) -> Shares:
     """How much of each input (m,) to publish alone and at which end.
 
     Parameters
     ----------
     r : ndarray, shape (m,)
         P(s|x), rising, all different; of the rarer secret, for its digits.
-    law : ndarray, shape (m,)
+    distribution : ndarray, shape (m,)
         P(x) > 0.
     interval : Interval
         Not a single point.
@@ -97,26 +97,28 @@ def best_shares(r: FloatArray, law: FloatArray, interval: Interval, gap: float, 
     number, start = _GROUPS, np.zeros((m, 3))
     value, bound, best, columns = -np.inf, 0.0, start, 0
     while True:
-        group = _grouped(r, law, interval, number)
-        mass = np.asarray(np.bincount(group, weights=law), dtype=np.float64)
+        group = _grouped(r, distribution, interval, number)
+        mass = np.asarray(np.bincount(group, weights=distribution), dtype=np.float64)
         # Alone in its group, an input keeps its r to the last bit.
-        centre = np.bincount(group, weights=law * r) / mass
+        centre = np.bincount(group, weights=distribution * r) / mass
         alone = np.bincount(group) == 1
         centre[alone] = r[np.searchsorted(group, np.flatnonzero(alone))]
-        share, prices, columns = _Programme(centre, mass, interval, budget).run(gap / 4, _by_group(start, group, law))
-        start = balanced(r, law, share[group], interval)
-        now = _value(r, law, start)
+        share, prices, columns = _Programme(centre, mass, interval, budget).run(
+            gap / 4, _by_group(start, group, distribution)
+        )
+        start = balanced(r, distribution, share[group], interval)
+        now = _value(r, distribution, start)
         if now > value:
             value, best = now, start
         fine = np.interp(r, centre, prices) if len(centre) < m else prices
-        bound = min(bound, _bound(r, law, fine, interval, budget))
+        bound = min(bound, _bound(r, distribution, fine, interval, budget))
         finished = bound - value <= gap or len(centre) == m or number >= _MOST_GROUPS
         if finished or budget.expired:
             return Shares(best, value, bound, columns, finished)
         number *= 2
 
 
-def _grouped(r: FloatArray, law: FloatArray, interval: Interval, number: int) -> Places:
+def _grouped(r: FloatArray, distribution: FloatArray, interval: Interval, number: int) -> Places:
     """Groups of about so many neighbours, the same number for each of them; never across an end of the interval."""
     if len(r) <= number:
         return np.arange(len(r))
@@ -125,7 +127,7 @@ def _grouped(r: FloatArray, law: FloatArray, interval: Interval, number: int) ->
     for here in (np.flatnonzero(side == k) for k in range(3)):
         if len(here):
             # Frequent inputs have groups of their own, and rare ones are not all together.
-            weight = law[here] / law[here].sum() + 1 / len(here)
+            weight = distribution[here] / distribution[here].sum() + 1 / len(here)
             upto = (np.cumsum(weight) - weight / 2) / weight.sum()
             parts = max(1, round(number * len(here) / len(r)))
             _, group[here] = np.unique((upto * parts).astype(np.intp), return_inverse=True)
@@ -134,9 +136,9 @@ def _grouped(r: FloatArray, law: FloatArray, interval: Interval, number: int) ->
     return group
 
 
-def _by_group(share: FloatArray, group: Places, law: FloatArray) -> FloatArray:
-    mass = np.bincount(group, weights=law)
-    return np.stack([np.bincount(group, weights=law * column) / mass for column in share.T], axis=1)
+def _by_group(share: FloatArray, group: Places, distribution: FloatArray) -> FloatArray:
+    mass = np.bincount(group, weights=distribution)
+    return np.stack([np.bincount(group, weights=distribution * column) / mass for column in share.T], axis=1)
 
 
 def pair_prices(end: float, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -147,10 +149,10 @@ def pair_prices(end: float, below: FloatArray, above: FloatArray) -> tuple[Float
 
 
 class _Programme:
-    """max Σ α g subject to Σ α v = law over inputs alone and in pairs; columns enter as their prices ask for them."""
+    """max Σ α g with Σ α v = distribution, over inputs alone and in pairs; columns enter as their prices ask."""
 
-    def __init__(self, r: FloatArray, law: FloatArray, interval: Interval, budget: Budget) -> None:
-        self._r, self._law, self._interval, self._budget = r, law, interval, budget
+    def __init__(self, r: FloatArray, distribution: FloatArray, interval: Interval, budget: Budget) -> None:
+        self._r, self._distribution, self._interval, self._budget = r, distribution, interval, budget
         self._solver = quiet_solver()
         self._known: set[tuple[int, int, int]] = set()
         self._parts: list[tuple[Places, Places, FloatArray, int]] = []
@@ -158,7 +160,7 @@ class _Programme:
         for _ in range(m):
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
         # What is in no column yet stays where it is, at a price that no mixture asks for.
-        self._extend(-1e3 * law, np.arange(m + 1), np.arange(m), np.ones(m))
+        self._extend(-1e3 * distribution, np.arange(m + 1), np.arange(m), np.ones(m))
         here = np.flatnonzero(interval.inside(r))
         self._add(here, here, np.ones(len(here)), np.zeros(len(here)), _ALONE)
 
@@ -168,11 +170,11 @@ class _Programme:
         while True:
             self._solver.run()
             iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
-            rows = len(self._law)
+            rows = len(self._distribution)
             self._budget.spend(20 * CALL + _BY_ROW * (len(self._known) + iterations * rows))
             if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
                 raise SolverError("the linear programme over pairs of inputs failed; change epsilon slightly")
-            prices = -np.array(self._solver.getSolution().row_dual) / self._law
+            prices = -np.array(self._solver.getSolution().row_dual) / self._distribution
             share = self._shares()
             if not self._price(prices, gap) or self._budget.expired:
                 return share, prices, len(self._known)
@@ -200,22 +202,22 @@ class _Programme:
         alone = first == second
         starts = np.concatenate([[0], np.cumsum(np.where(alone, 1, 2))])
         places, values = np.zeros(starts[-1], dtype=np.intp), np.zeros(starts[-1])
-        places[starts[:-1]], values[starts[:-1]] = first, part / self._law[first]
+        places[starts[:-1]], values[starts[:-1]] = first, part / self._distribution[first]
         others = starts[:-1][~alone] + 1
-        places[others], values[others] = second[~alone], ((1 - part) / self._law[second])[~alone]
+        places[others], values[others] = second[~alone], ((1 - part) / self._distribution[second])[~alone]
         self._extend(gains, starts, places, values)
         self._parts.append((first, second, part, end))
         return bool(new)
 
     def _shares(self) -> FloatArray:
-        amounts = np.maximum(np.array(self._solver.getSolution().col_value), 0.0)[len(self._law) :]
-        share, at = np.zeros((len(self._law), 3)), 0
+        amounts = np.maximum(np.array(self._solver.getSolution().col_value), 0.0)[len(self._distribution) :]
+        share, at = np.zeros((len(self._distribution), 3)), 0
         for first, second, part, end in self._parts:
             here = amounts[at : at + len(first)]
             np.add.at(share[:, end], first, here * part)
             np.add.at(share[:, end], second, here * (1 - part))
             at += len(first)
-        share /= self._law[:, None]
+        share /= self._distribution[:, None]
         share[share < _DUST] = 0.0
         return np.asarray(share / np.maximum(share.sum(axis=1, keepdims=True), _DUST))
 
@@ -242,7 +244,7 @@ class _Programme:
             used = np.flatnonzero(share[:, number] > 0)
             if len(used) < 2:
                 continue
-            first, second, _, _ = paired(self._r[used], share[used, number] * self._law[used])
+            first, second, _, _ = paired(self._r[used], share[used, number] * self._distribution[used])
             i, j = used[first], used[second]
             across = (self._r[i] < end) & (self._r[j] > end)
             i, j = np.unique(np.stack([i[across], j[across]]), axis=1)
@@ -250,7 +252,7 @@ class _Programme:
             self._add(i, j, part, gains, number)
 
 
-def balanced(r: FloatArray, law: FloatArray, share: FloatArray, interval: Interval) -> FloatArray:
+def balanced(r: FloatArray, distribution: FloatArray, share: FloatArray, interval: Interval) -> FloatArray:
     """The same shares with ρ of the pairs at an end exactly there: by those inputs that are in more than one place.
 
     The linear programme has its own tolerance, and what is dealt out among the members of a group its rounding.
@@ -265,7 +267,7 @@ def balanced(r: FloatArray, law: FloatArray, share: FloatArray, interval: Interv
     equations[output, np.arange(len(output))] = size
     missing = np.zeros(len(split) + 2)
     for number, end in interval.ends:
-        lever = law * (r - end)
+        lever = distribution * (r - end)
         at = place == number
         scale = float(np.abs(lever * share[:, number]).sum())
         if scale == 0:
@@ -323,19 +325,19 @@ def paired(r: FloatArray, mass: FloatArray) -> tuple[Places, Places, FloatArray,
     )
 
 
-def _value(r: FloatArray, law: FloatArray, share: FloatArray) -> float:
+def _value(r: FloatArray, distribution: FloatArray, share: FloatArray) -> float:
     """Σ P(y) Σ_x v_x ln v_x of the best pairs for these shares."""
     value = 0.0
     for number in (1, 2):
         used = share[:, number] > 0
         if used.any():
-            _, _, one, two = paired(r[used], share[used, number] * law[used])
+            _, _, one, two = paired(r[used], share[used, number] * distribution[used])
             whole = one + two
             value += float((xlogy(one, one) + xlogy(two, two) - xlogy(whole, whole)).sum())
     return value
 
 
-def _bound(r: FloatArray, law: FloatArray, prices: FloatArray, interval: Interval, budget: Budget) -> float:
+def _bound(r: FloatArray, distribution: FloatArray, prices: FloatArray, interval: Interval, budget: Budget) -> float:
     """A number that no mixture exceeds, from any prices: these are raised until no vertex gains anything.
 
     For any λ the value is at most ``λ·p_X + max (g - λ·v)``. Raising the price of the input that has the larger share
@@ -356,7 +358,7 @@ def _bound(r: FloatArray, law: FloatArray, prices: FloatArray, interval: Interva
                 more = np.zeros(len(r))
                 np.maximum.at(more, rows, np.where(of >= 0.5, surplus / np.maximum(of, 0.5), 0.0).max(axis=axis))
                 raised = raised + np.maximum(more, 0.0)
-    return float(raised @ law) + _ROUNDING * len(r) * (float(np.abs(raised) @ law) + 1.0)
+    return float(raised @ distribution) + _ROUNDING * len(r) * (float(np.abs(raised) @ distribution) + 1.0)
 
 
 def _blocks(

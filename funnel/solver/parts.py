@@ -17,7 +17,7 @@ _FIRST = 0.7
 
 
 class PartsPricer:
-    """Searches a union of regions over the same law; has the methods of `Pricer`.
+    """Searches a union of regions over the same distribution; has the methods of `Pricer`.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _NEAR = 1e-4
 
 def polish(
     split: Split,
-    law: FloatArray,
+    distribution: FloatArray,
     rows: FloatArray,
     tighter_rows: FloatArray,
     budget: Budget | None = None,
@@ -31,7 +31,7 @@ def polish(
     ----------
     split : Split
         k posteriors over a inputs, vertices up to a solver's tolerance.
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X.
     rows, tighter_rows : ndarray, shape (m, a)
         The cone in posterior coordinates, and the same cone for a slightly smaller budget.
@@ -59,8 +59,8 @@ def polish(
         corners.append(corner)
     posteriors = np.array(corners)
     # Relative to p_X, so that rare inputs are met as well as frequent ones.
-    shares = (posteriors / law).T
-    mass = np.asarray(np.linalg.lstsq(shares, np.ones(len(law)), rcond=None)[0], dtype=np.float64)
+    shares = (posteriors / distribution).T
+    mass = np.asarray(np.linalg.lstsq(shares, np.ones(len(distribution)), rcond=None)[0], dtype=np.float64)
     if (mass <= 0).any() or np.abs(shares @ mass - 1).max() > _EXACT:
         return None
     return Split(posteriors, mass, float(goal.gains(posteriors) @ mass), split.bound)

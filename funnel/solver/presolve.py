@@ -18,7 +18,7 @@ _SLIVER = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class MergedInputs:
-    """A joint law whose inputs have distinct posteriors p(S|x), and how they stand for the original ones.
+    """A joint distribution whose inputs have distinct posteriors p(S|x), and how they stand for the original ones.
 
     Attributes
     ----------

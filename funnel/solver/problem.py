@@ -1,4 +1,4 @@
-"""Problem: what is optimised over, the presolved joint law of what is read and the region of its posteriors."""
+"""Problem: what is optimised over, the presolved joint distribution and the region of its posteriors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _BY_CELL = 15.0
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The best channel for a joint law under a guarantee that is a cone.
+    """The best channel for a joint distribution under a guarantee that is a cone.
 
     Attributes
     ----------
     joint : Joint
         Counts of (S, X).
     read : Joint
-        The given joint law, or that over (S, X) where the protocol reads both.
+        The given joint distribution, or that over (S, X) where the protocol reads both.
     guarantee : ConeGuarantee
     merged : MergedInputs
     rows : ndarray, shape (m, merged inputs)
@@ -71,21 +71,21 @@ class Problem:
         if not reads_secret:
             presolve = presolve and utility == INFORMATION
             merged = merge_inputs(joint, guarantee) if presolve else keep_inputs(joint)
-            law = merged.joint.p_input
-            rows = without_rounding(merged.cone(guarantee) / law, merged.joint, guarantee)
+            distribution = merged.joint.p_input
+            rows = without_rounding(merged.cone(guarantee) / distribution, merged.joint, guarantee)
             places = np.array([group[0] for group in merged.members])
-            region = Region.of(rows, law, None, goal_of(utility, joint, places, law))
+            region = Region.of(rows, distribution, None, goal_of(utility, joint, places, distribution))
             return cls(joint, joint, guarantee, merged, rows, region, utility)
         read = joint.with_secret()
         merged = keep_inputs(read)
-        law = merged.joint.p_input
-        rows = without_rounding(merged.cone(guarantee) / law, merged.joint, guarantee)
+        distribution = merged.joint.p_input
+        rows = without_rounding(merged.cone(guarantee) / distribution, merged.joint, guarantee)
         # What counts is x, unless all does: the posterior of (s, x), summed over s (METHOD section 3).
         inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
         seen = np.flatnonzero(joint.counts.any(axis=0))
-        goal = goal_of(utility, joint, inputs, law)
+        goal = goal_of(utility, joint, inputs, distribution)
         image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY and not counts_all else None
-        return cls(joint, read, guarantee, merged, rows, Region.of(rows, law, image, goal), utility)
+        return cls(joint, read, guarantee, merged, rows, Region.of(rows, distribution, image, goal), utility)
 
     @property
     def reads_secret(self) -> bool:
@@ -93,7 +93,7 @@ class Problem:
         return self.read is not self.joint
 
     @property
-    def law(self) -> FloatArray:
+    def distribution(self) -> FloatArray:
         """Probabilities of the merged inputs."""
         return self.merged.joint.p_input
 
@@ -107,14 +107,14 @@ class Problem:
         if levelled is None:
             return self.region
         rows = np.hstack([levelled[:, :-1] @ joint.secret_given_input, levelled[:, -1:]])
-        return Region.with_levels(rows, self.region.law, 1, self.region.image, self.region.goal)
+        return Region.with_levels(rows, self.region.distribution, 1, self.region.image, self.region.goal)
 
     def tightened(self, margin: float) -> FloatArray:
         """`rows` for a budget smaller by a relative margin."""
-        return np.asarray(self.merged.cone(self.guarantee.tightened(margin)) / self.law)
+        return np.asarray(self.merged.cone(self.guarantee.tightened(margin)) / self.distribution)
 
     def lifted(self, weights: WeightArray) -> WeightArray:
-        """Weights (b, a) that read X only, as they read (S, X) too: the same law of the output given every secret."""
+        """Weights (b, a) that read X only, as they read (S, X) too: the same output distribution given every secret."""
         return silence_unseen(self.read, np.tile(weights, len(self.read.secret)))
 
     def posteriors(self, weights: WeightArray) -> FloatArray:
@@ -133,23 +133,25 @@ class Problem:
         Raises
         ------
         SolverError
-            If the split is not one of the input law, or the budget does not allow to make the channel.
+            If the split is not one of the input distribution, or the budget does not allow to make the channel.
         """
         budget = Budget.of(budget)
-        work = 40 * CALL + _BY_CELL * len(split.mass) * (len(self.law) + len(self.read.p_input))
+        work = 40 * CALL + _BY_CELL * len(split.mass) * (len(self.distribution) + len(self.read.p_input))
         if not budget.allows(work):
             raise SolverError("the time limit does not allow to make the protocol that was found; raise it")
         budget.spend(work)
-        if not self.reads_secret and len(split.mass) > len(self.law):
-            split = best_split(split.posteriors, self.law, budget, self.region.goal)
+        if not self.reads_secret and len(split.mass) > len(self.distribution):
+            split = best_split(split.posteriors, self.distribution, budget, self.region.goal)
         posteriors, mass = split_rows(self.merged, split.posteriors, split.mass)
-        law = self.read.p_input
-        seen = law > 0
+        distribution = self.read.p_input
+        seen = distribution > 0
         matrix = np.zeros_like(posteriors)
-        np.divide(posteriors * mass[:, None], law, out=matrix, where=seen)
+        np.divide(posteriors * mass[:, None], distribution, out=matrix, where=seen)
         # Inputs that never occur get the marginal; the rounding makes that exact.
         matrix[:, ~seen] = (mass / mass.sum())[:, None]
         sums = matrix.sum(axis=0)
         if np.abs(sums - 1).max() > 1e-6:
-            raise SolverError("the optimiser's split of the input law does not add up; change epsilon slightly")
+            raise SolverError(
+                "the optimiser's split of the input distribution does not add up; change epsilon slightly"
+            )
         return np.asarray(matrix / sums)

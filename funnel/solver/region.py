@@ -20,7 +20,7 @@ _NOISE = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """``{v >= 0 : Σ v = 1, G v <= 0}`` with the law the posteriors must average to, and what the utility counts.
+    """``{v >= 0 : Σ v = 1, G v <= 0}`` with the mean of the posteriors, and what the utility counts.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Region:
         G, each row scaled to a largest entry of 1; rows that no v >= 0 can violate are left out.
     least : ndarray, shape (m,)
         Lower bounds on G v that follow from v >= 0, Σv = 1 or from a condition that is this one reversed.
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X, inside the region.
     image : ndarray, shape (d, a), or None
         The utility counts ``w = image v``; None stands for v itself. Non-negative, with columns summing to 1.
@@ -41,13 +41,15 @@ class Region:
 
     rows: FloatArray
     least: FloatArray
-    law: FloatArray
+    distribution: FloatArray
     image: FloatArray | None
     levels: int = 0
     goal: Goal = ENTROPY
 
     @classmethod
-    def of(cls, rows: FloatArray, law: FloatArray, image: FloatArray | None = None, goal: Goal = ENTROPY) -> Region:
+    def of(
+        cls, rows: FloatArray, distribution: FloatArray, image: FloatArray | None = None, goal: Goal = ENTROPY
+    ) -> Region:
         """Region from the cone's rows in posterior coordinates (row T of a channel: ``v_x = p_x T_x / q``).
 
         Raises
@@ -55,30 +57,39 @@ class Region:
         SolverError
             If p_X is not in the cone: then the channel that says nothing would break the guarantee.
         """
-        if not (law > 0).all() or not np.isfinite(rows).all():
+        if not (distribution > 0).all() or not np.isfinite(rows).all():
             raise SolverError("the optimiser needs inputs of positive probability and finite conditions")
-        return cls(*_paired(_scaled(rows, law), law), law / law.sum(), image, goal=goal)
+        return cls(
+            *_paired(_scaled(rows, distribution), distribution), distribution / distribution.sum(), image, goal=goal
+        )
 
     @classmethod
     def with_levels(
-        cls, rows: FloatArray, law: FloatArray, levels: int, image: FloatArray | None = None, goal: Goal = ENTROPY
+        cls,
+        rows: FloatArray,
+        distribution: FloatArray,
+        levels: int,
+        image: FloatArray | None = None,
+        goal: Goal = ENTROPY,
     ) -> Region:
         """Region from rows (m, a + levels) in posterior coordinates and levels, ``rows (v, levels) <= 0``."""
-        if not (law > 0).all() or not np.isfinite(rows).all():
+        if not (distribution > 0).all() or not np.isfinite(rows).all():
             raise SolverError("the optimiser needs inputs of positive probability and finite conditions")
         scaled = rows / np.abs(rows).max(axis=1, initial=_NOISE, keepdims=True)
-        least = scaled[:, : len(law)].min(axis=1, initial=0.0) + np.minimum(scaled[:, len(law) :], 0.0).sum(axis=1)
-        return cls(scaled, least, law / law.sum(), image, levels, goal)
+        least = scaled[:, : len(distribution)].min(axis=1, initial=0.0) + np.minimum(
+            scaled[:, len(distribution) :], 0.0
+        ).sum(axis=1)
+        return cls(scaled, least, distribution / distribution.sum(), image, levels, goal)
 
     @property
     def inputs(self) -> int:
         """a, the number of inputs."""
-        return len(self.law)
+        return len(self.distribution)
 
     @property
     def counted(self) -> int:
         """d, the number of symbols the utility counts."""
-        return len(self.law) if self.image is None else len(self.image)
+        return len(self.distribution) if self.image is None else len(self.image)
 
     def counts(self, posteriors: FloatArray) -> FloatArray:
         """What the utility counts of posteriors (k, a): their images, shape (k, d)."""
@@ -136,7 +147,7 @@ class Region:
         return bounds
 
 
-def _paired(rows: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _paired(rows: FloatArray, distribution: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One row with two bounds for every two that bound the same sum from both sides, as LIP does for each lift.
 
     With Σv = 1, rows G and H = κ 1 - t G say κ/t <= G v <= 0. The bound is widened by what float rows differ from that.
@@ -162,15 +173,15 @@ def _paired(rows: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:
             continue
         dropped.add(j)
         # Never above G p_X <= 0, which is in the region.
-        least[i] = max(float(least[i]), min(float(constant.min()) / t, float(rows[i] @ law)) - 2.0**-50)
+        least[i] = max(float(least[i]), min(float(constant.min()) / t, float(rows[i] @ distribution)) - 2.0**-50)
     return rows[kept], least[kept]
 
 
-def _scaled(rows: FloatArray, law: FloatArray) -> FloatArray:
+def _scaled(rows: FloatArray, distribution: FloatArray) -> FloatArray:
     largest = rows.max(axis=1, initial=0.0)
     kept = rows[largest > _NOISE]
     scaled = kept / np.abs(kept).max(axis=1, keepdims=True)
-    excess = scaled @ law
+    excess = scaled @ distribution
     if (excess > 1e-6).any():
         raise SolverError("the channel that says nothing breaks this guarantee, so no optimum exists")
     # p_X is on the boundary when ε = 0; rounding must not push it out. Since Σv = 1, this widens the region a hair.

@@ -19,7 +19,7 @@ _LARGEST = 20_000_000
 
 def repaired(
     split: Split,
-    law: FloatArray,
+    distribution: FloatArray,
     tighter_rows: FloatArray,
     image: FloatArray | None = None,
     budget: Budget | None = None,
@@ -37,7 +37,7 @@ def repaired(
     ----------
     split : Split
         k posteriors over a inputs.
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X.
     tighter_rows : ndarray, shape (m, a)
         The cone for a slightly smaller budget, in posterior coordinates.
@@ -75,11 +75,11 @@ def repaired(
     here, there = output[column], symbol[column]
     entries = tighter_rows[condition[row], there] * masses[here, there] / size[condition[row], here]
     conditions = sp.csr_matrix((entries, (row, column)), shape=(len(place), number))
-    shares = sp.csr_matrix((masses[output, symbol] / law[symbol], (symbol, np.arange(number))))
+    shares = sp.csr_matrix((masses[output, symbol] / distribution[symbol], (symbol, np.arange(number))))
     counted = split.posteriors if image is None else split.posteriors @ image.T
     slopes = goal.slopes(counted)
     gain = masses[output, symbol] * (slopes if image is None else slopes @ image)[output, symbol]
-    moves = sparse_programme(gain, conditions, shares, np.ones(len(law)), budget)
+    moves = sparse_programme(gain, conditions, shares, np.ones(len(distribution)), budget)
     if moves is None:
         return None
     moved = np.zeros_like(masses)

@@ -116,7 +116,7 @@ class Request:
 
     @cached_property
     def read(self) -> Joint:
-        """The joint law over what a protocol reads."""
+        """The joint distribution over what a protocol reads."""
         return self.joint.with_secret() if self.reads_secret else self.joint
 
     @property

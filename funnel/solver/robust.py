@@ -29,15 +29,15 @@ _CLOSE = 1e-5
 _ROUNDS = 60
 # Rounds without a change worth speaking of, as a share of the gap, after which cutting ends.
 _STILL, _UNCHANGED = 2, 0.02
-# Half-spaces added for one output and round: the worst pairs, whose laws differ most.
+# Half-spaces added for one output and round: the worst pairs, whose distributions differ most.
 _PAIRS = 3
 # The relatively smaller budget that a protocol is moved into by linear programmes at the end, and how many of them.
 _MARGIN, _MOVES = 1e-6, 30
 _SPACED = 1e-9
 # The largest gap (nats) to which a relaxation is solved.
 _ROUGH = 0.02
-# The share of the budget for moving inside, and units of work of a search for the worst laws: for an input of an output
-# and a secret.
+# The share of the budget for moving inside, and units of work of a search for the worst distributions: for an input of
+# an output and a secret.
 _FINISHING, _BY_ROW = 0.15, 8_000.0
 # The rounds of cutting planes after which there is an ascent, and the most inputs for which one is worth its work.
 _ASCENTS, _FEW_INPUTS = (1, 3, 6, 12, 20, 30, 40, 50), 12
@@ -47,7 +47,7 @@ _SEARCHED = 0.8
 
 @dataclass(frozen=True, eq=False)
 class RobustOptimum:
-    """Weights that meet a guarantee over a set of laws, and a bound on what any protocol could reach.
+    """Weights that meet a guarantee over a set of distributions, and a bound on what any protocol could reach.
 
     Attributes
     ----------
@@ -72,10 +72,10 @@ def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace
     """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
 
     A channel that reads secrets of few values is searched for by levels (`robust_search`). Else: F gives every row of a
-    channel a half-space for each of its laws, infinitely many. Start from those of the estimate;
-    solve; find for every output the laws in F that break its bound most (METHOD section 5); add their half-spaces;
-    repeat. Each round solves a relaxation, so each bound is a bound for RLDP. What remains at the end is moved inside
-    by a linear programme or mixed with the marginal, and decided by the exact worst case.
+    channel a half-space for each of its distributions, infinitely many. Start from those of the estimate;
+    solve; find for every output the distributions in F that break its bound most (METHOD section 5); add their
+    half-spaces; repeat. Each round solves a relaxation, so each bound is a bound for RLDP. What remains at the end is
+    moved inside by a linear programme or mixed with the marginal, and decided by the exact worst case.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace
         If a linear programme fails.
     """
     finishing = budget.reserve(_FINISHING)
-    near, law, epsilon = problem.near, problem.law, problem.guarantee.budget
+    near, distribution, epsilon = problem.near, problem.distribution, problem.guarantee.budget
     limit = capped_exp(epsilon)
     cone = RobustCone(problem, budget)
     kept, bound, rounds = nothing_disclosed(cone), np.inf, 0
@@ -109,7 +109,7 @@ def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace
             weights = _proven(RobustCone(problem, finishing), kept)
             return RobustOptimum(weights, bound, found.finished, finishing.fell_short, found.cuts)
     cuts = BallCuts(problem)
-    worst, columns, finished = np.inf, np.zeros((0, len(law))), False
+    worst, columns, finished = np.inf, np.zeros((0, len(distribution))), False
     value, still, ended = np.inf, 0, False
     while True:
         if rounds and (budget.expired or rounds == _ROUNDS):
@@ -127,7 +127,7 @@ def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace
         if trace is not None:
             trace(split.value, bound)
         columns = split.posteriors
-        budget.spend(100 * CALL + _BY_ROW * split.posteriors.size * len(near.law))
+        budget.spend(100 * CALL + _BY_ROW * split.posteriors.size * len(near.distribution))
         added, worst = _cut(cuts, problem, problem.channel(split), limit)
         # Half-spaces of outputs that are too rare to be told from rounding change nothing.
         still = still + 1 if abs(split.value - value) < _UNCHANGED * gap else 0
@@ -137,7 +137,7 @@ def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace
             ended = True
             break
         # At rounds that do not depend on the budget, so that a larger one never finds less.
-        if rounds in _ASCENTS and len(law) <= _FEW_INPUTS and not budget.expired:
+        if rounds in _ASCENTS and len(distribution) <= _FEW_INPUTS and not budget.expired:
             kept = ascended(cone, columns, kept, budget)
     told = [_proven(RobustCone(problem, finishing), kept)] if len(kept.mass) > 1 else []
     # What a search that was stopped is moved to is not what a longer one would pass by.
@@ -148,7 +148,7 @@ def robust_weights(problem: SetProblem, gap: float, budget: Budget, trace: Trace
 
 
 def _cut(cuts: BallCuts, problem: SetProblem, matrix: FloatArray, limit: float) -> tuple[int, float]:
-    """Add the half-spaces that the worst laws for each output give; how many, and the largest ratio there was."""
+    """Add half-spaces of the worst distributions for each output; how many, and the largest ratio."""
     rows, near = rows_by_secret(problem.read, matrix), problem.near
     pairs = pair_ratios(rows, near)
     # What is found on the grid of θ is a little less than the worst: search the worst pairs of every output closely.
@@ -164,27 +164,32 @@ def _cut(cuts: BallCuts, problem: SetProblem, matrix: FloatArray, limit: float) 
             for part, secret in ((share, s), (1 - share, t))
         )
         cuts.add(
-            s, t, worst_distribution(rows[y, s], near.law[s], one), worst_distribution(-rows[y, t], near.law[t], two)
+            s,
+            t,
+            worst_distribution(rows[y, s], near.distribution[s], one),
+            worst_distribution(-rows[y, t], near.distribution[t], two),
         )
     return int(broken.sum()), float(bounds.max(initial=1.0))
 
 
 def _proven(cone: RobustCone, kept: Kept) -> WeightArray:
     """Integer weights of a mixture inside, for which the exact worst case agrees; the cone's budget is charged."""
-    inner = np.vstack([cone.inside(kept.posteriors, True), cone.law])
+    inner = np.vstack([cone.inside(kept.posteriors, True), cone.distribution])
     found = best_mixture(cone, inner, cone.gains(inner)) or nothing_disclosed(cone)
     return _decided(cone.problem, Split(found.posteriors, found.mass, found.value, np.inf), cone.budget)
 
 
 def _moved_inside(problem: SetProblem, cuts: BallCuts, split: Split, budget: Budget) -> WeightArray:
-    # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
-    margin, law, guarantee = _MARGIN, problem.law, problem.guarantee
+    # Moving changes which distributions are worst: cut again, over the outputs there are, until the worst case agrees.
+    margin, distribution, guarantee = _MARGIN, problem.distribution, problem.guarantee
     for _ in range(_MOVES if guarantee.budget > 0 else 0):
         if not budget.allows(0.0):
             break
-        budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(problem.near.law))
+        budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(problem.near.distribution))
         smaller = guarantee.tightened(margin).budget
-        moved = repaired(split, law, cuts.rows(smaller) / law, problem.image, budget, goal=problem.goal)
+        moved = repaired(
+            split, distribution, cuts.rows(smaller) / distribution, problem.image, budget, goal=problem.goal
+        )
         if moved is None:
             break
         matrix = problem.channel(moved)

@@ -37,7 +37,7 @@ _OPEN = 0.2
 _MOVED, _GAINED = 1e-4, 3e-5
 # The relatively smaller limit that outputs are moved into, far more than rounding to integers.
 _MARGIN = 1e-9
-# What outputs are moved inside more than by what the share of the worst law says.
+# What outputs are moved inside more than by what the share of the worst distribution says.
 _CARE = 1.001
 # The share of p_X that no posterior of a start has, and by which these are made less until the rest is inside.
 _RESTING, _LESS, _HALVINGS = 0.05, 0.8, 60
@@ -77,7 +77,7 @@ class RobustCone:
     """
 
     def __init__(self, problem: SetProblem, budget: Budget, angles: int = _ANGLES) -> None:
-        self.problem, self.near, self.law, self.budget = problem, problem.near, problem.law, budget
+        self.problem, self.near, self.distribution, self.budget = problem, problem.near, problem.distribution, budget
         self.gains = problem.gains
         self._limit = capped_exp(problem.guarantee.budget) * (1 - _MARGIN)
         shares = np.sin(np.linspace(0.0, np.pi / 2, angles)) ** 2
@@ -92,7 +92,7 @@ class RobustCone:
     def rows(self, posteriors: FloatArray) -> FloatArray:
         """T over (s, u) of posteriors (k, seen), shape (k, c, u); the average row is 1."""
         whole = np.ones((len(posteriors), len(self.problem.seen)))
-        whole[:, self.problem.seen] = posteriors / self.law
+        whole[:, self.problem.seen] = posteriors / self.distribution
         return rows_by_secret(self.problem.read, whole)
 
     def looked_at(self, posteriors: FloatArray) -> _Looked:
@@ -102,9 +102,9 @@ class RobustCone:
         angles = self._above.shape[1]
         self.budget.spend(100 * CALL + 2 * _BY_ENTRY * rows.size * angles)
         flat = np.repeat(rows.reshape(k * c, u), angles, axis=0)
-        law = np.tile(np.repeat(near.law, angles, axis=0), (k, 1))
+        distribution = np.tile(np.repeat(near.distribution, angles, axis=0), (k, 1))
         above, below = np.tile(self._above.ravel(), k), np.tile(self._below.ravel(), k)
-        upward, downward = tilt(flat, law, above), tilt(-flat, law, below)
+        upward, downward = tilt(flat, distribution, above), tilt(-flat, distribution, below)
         shape = (k, c, angles)
         high, low = upward.above(above).reshape(shape), -downward.above(below).reshape(shape)
         return _Looked(rows, high, low, upward.distance.reshape(shape), downward.distance.reshape(shape), self._limit)
@@ -112,7 +112,7 @@ class RobustCone:
     def inside(self, posteriors: FloatArray, exactly: bool = False) -> FloatArray:
         """Each posterior (k, seen) moved towards the average row until it meets the guarantee; shape (k, seen).
 
-        The worst laws for T are worst for ``(1 - t) T + t`` too, and give the average row the same.
+        The worst distributions for T are worst for ``(1 - t) T + t`` too, and give the average row the same.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class RobustCone:
         y, _, t = places.T
         divergence = self.near.divergence(t, 1 - shares)
         rows = -looked.rows[y, t]
-        low = -tilt(rows, self.near.law[t], divergence).above(divergence)
+        low = -tilt(rows, self.near.distribution[t], divergence).above(divergence)
         over = np.zeros(k)
         # hi - limit lo where hi / lo is known.
         np.maximum.at(over, y, np.nan_to_num((ratios - self._limit) * low, nan=0.0) * _CARE)
@@ -144,7 +144,7 @@ class RobustCone:
     def _moved(self, posteriors: FloatArray, over: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):
             share = np.where(over > 0, np.where(np.isinf(over), 1.0, over / (over + self._limit - 1)), 0.0)[:, None]
-        return np.asarray((1 - share) * posteriors + share * self.law)
+        return np.asarray((1 - share) * posteriors + share * self.distribution)
 
     def half_spaces(self, looked: _Looked, spare: float) -> tuple[FloatArray, Places]:
         """Conditions on masses, rows (m, seen), and the output that each is for (m,): the worst pairs of every one.
@@ -160,18 +160,18 @@ class RobustCone:
         chosen = (s != t) & (worst[outputs, s, t] > -spare)
         y, s, t = outputs[chosen], s[chosen], t[chosen]
         share = over[y, s, t].argmax(axis=1)
-        law, rows = self.near.law, looked.rows
-        one = attaining(looked.upward[y, s, share], rows[y, s], law[s], self._above[s, share])
-        two = attaining(looked.downward[y, t, share], -rows[y, t], law[t], self._below[t, share])
+        distribution, rows = self.near.distribution, looked.rows
+        one = attaining(looked.upward[y, s, share], rows[y, s], distribution[s], self._above[s, share])
+        two = attaining(looked.downward[y, t, share], -rows[y, t], distribution[t], self._below[t, share])
         self.budget.spend(100 * CALL + 20.0 * len(y) * len(self.problem.seen))
-        return (self._functionals(s, one) - self._limit * self._functionals(t, two)) / self.law, y
+        return (self._functionals(s, one) - self._limit * self._functionals(t, two)) / self.distribution, y
 
-    def _functionals(self, secrets: Places, laws: FloatArray) -> FloatArray:
-        """What each law (m, u) gives to the average of its secret's row, shape (m, seen)."""
+    def _functionals(self, secrets: Places, distributions: FloatArray) -> FloatArray:
+        """What each distribution (m, u) gives to the average of its secret's row, shape (m, seen)."""
         number, both = len(secrets), reads_secret(self.problem.read)
-        full = np.zeros((number, *self.near.law.shape)) if both else laws
+        full = np.zeros((number, *self.near.distribution.shape)) if both else distributions
         if both:
-            full[np.arange(number), secrets] = laws
+            full[np.arange(number), secrets] = distributions
         return self.problem.on_seen(full.reshape(number, len(self.problem.seen)))
 
 
@@ -195,7 +195,7 @@ class _Looked:
 
 def nothing_disclosed(cone: RobustCone) -> Kept:
     """The average row alone."""
-    return Kept(cone.law[None], np.ones(1), float(cone.gains(cone.law[None])[0]))
+    return Kept(cone.distribution[None], np.ones(1), float(cone.gains(cone.distribution[None])[0]))
 
 
 def ascended(cone: RobustCone, posteriors: FloatArray, best: Kept, budget: Budget) -> Kept:
@@ -231,7 +231,7 @@ def crossed(cone: RobustCone, found: list[Kept], best: Kept, budget: Budget, eve
 
 def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, share: float = 1.0) -> Kept | None:
     """The best mixture of posteriors (k, seen) of a share of p_X; None where the programme fails."""
-    master = MasterProgramme(share * cone.law, cone.budget)
+    master = MasterProgramme(share * cone.distribution, cone.budget)
     for posterior, gain in zip(posteriors, gains, strict=True):
         master.add(posterior, float(gain))
     try:
@@ -244,10 +244,10 @@ def best_mixture(cone: RobustCone, posteriors: FloatArray, gains: FloatArray, sh
 
 def with_rest(cone: RobustCone, posteriors: FloatArray) -> Kept | None:
     """A mixture of p_X that has much of these posteriors (k, seen), which are inside, and a rest that is inside too."""
-    law = cone.law
-    everything = np.vstack([posteriors, np.eye(len(law))])
+    distribution = cone.distribution
+    everything = np.vstack([posteriors, np.eye(len(distribution))])
     # What is left of an input tells nothing, and is worth what it is in the average row.
-    gains = np.append(cone.gains(posteriors), cone.slopes(law[None])[0])
+    gains = np.append(cone.gains(posteriors), cone.slopes(distribution[None])[0])
     found = best_mixture(cone, everything, gains, 1 - _RESTING)
     if found is None:
         return None
@@ -257,7 +257,7 @@ def with_rest(cone: RobustCone, posteriors: FloatArray) -> Kept | None:
     part = 1.0
     # Where the parts are small the rest is nearly the average row.
     for _ in range(_HALVINGS):
-        rest = law - part * told
+        rest = distribution - part * told
         total = float(rest.sum())
         if (cone.looked_at(rest[None] / total).over <= 0).all():
             posteriors, mass = np.vstack([posteriors, rest / total]), np.append(part * mass, total)
@@ -270,7 +270,8 @@ def climbed(cone: RobustCone, start: Kept, best: Kept, budget: Budget) -> Kept:
     """Maximise the tangent of the utility over all outputs at once, repeatedly; the best mixture inside, or ``best``.
 
     The utility is convex in the masses, so a tangent's optimum never lowers it. Half-spaces of an output are those of
-    the laws that were worst for it in some round. Entries change by a factor in each, so that these say enough.
+    the distributions that were worst for it in some round. Entries change by a factor in each, so that these say
+    enough.
 
     Parameters
     ----------
@@ -285,7 +286,7 @@ def climbed(cone: RobustCone, start: Kept, best: Kept, budget: Budget) -> Kept:
     import scipy.sparse as sp
 
     masses = start.posteriors * start.mass[:, None]
-    a = len(cone.law)
+    a = len(cone.distribution)
     conditions, outputs = np.zeros((0, a)), np.zeros(0, dtype=np.intp)
     factor, last = _FACTOR, -np.inf
 
@@ -293,7 +294,7 @@ def climbed(cone: RobustCone, start: Kept, best: Kept, budget: Budget) -> Kept:
         mass = masses.sum(axis=1)
         posteriors = masses / mass[:, None]
         looked = cone.looked_at(posteriors)
-        inner = np.vstack([cone.inside(posteriors), cone.law])
+        inner = np.vstack([cone.inside(posteriors), cone.distribution])
         found = best_mixture(cone, inner, cone.gains(inner))
         if found is not None and found.value > best.value:
             best = found
@@ -316,7 +317,7 @@ def climbed(cone: RobustCone, start: Kept, best: Kept, budget: Budget) -> Kept:
         sparse = sp.csr_matrix(
             (entries[row, column], (row, rank[outputs[row], column])), shape=(len(entries), len(output))
         )
-        totals = sp.csr_matrix((masses[output, symbol] / cone.law[symbol], (symbol, np.arange(len(output)))))
+        totals = sp.csr_matrix((masses[output, symbol] / cone.distribution[symbol], (symbol, np.arange(len(output)))))
         slopes = cone.slopes(posteriors)
         gain = masses[output, symbol] * slopes[output, symbol]
         moves = None

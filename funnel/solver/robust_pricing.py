@@ -65,9 +65,10 @@ class RobustPriced:
 class RobustPricer:
     """Bounds ``g(v) - λ·v`` over rows that are robust over F, by the levels of two secrets.
 
-    For every share θ the laws in which s deviates by θ and t by 1 - θ are in F. So with hi_s the largest P(y|s) over
-    the ball of θ, and lo_t the least P(y|t) over that of 1 - θ, ``hi_s <= e^ε lo_t`` for all s ≠ t. One θ is a
-    relaxation, and a bound on it is one on all. Let s* have the least lo, m, and let r m be that of the others. Then
+    For every share θ the distributions in which s deviates by θ and t by 1 - θ are in F. So with hi_s the largest
+    P(y|s) over the ball of θ, and lo_t the least P(y|t) over that of 1 - θ, ``hi_s <= e^ε lo_t`` for all s ≠ t. One θ
+    is a relaxation, and a bound on it is one on all. Let s* have the least lo, m, and let r m be that of the others.
+    Then
 
         ``T_s* = m τ,  lo(τ) >= 1,  hi(τ) <= e^ε r``   and   ``T_s = m τ_s,  lo(τ_s) >= r,  hi(τ_s) <= e^ε``, s ≠ s*
 
@@ -92,7 +93,7 @@ class RobustPricer:
     def __init__(self, near: Neighbourhood, epsilon: float, share: float, budget: Budget) -> None:
         self._budget, self._span = budget, epsilon
         least, most = capped_exp(_LEAST * epsilon), capped_exp(2 * epsilon) * (1 + 1e-9)
-        self._parts = [SecretPart(near, s, share, least, most, budget) for s in range(len(near.law))]
+        self._parts = [SecretPart(near, s, share, least, most, budget) for s in range(len(near.distribution))]
         sizes = np.cumsum([part.size for part in self._parts])
         self._places = np.split(np.arange(sizes[-1]), sizes[:-1])
         self._steps = max(4, int(np.ceil(2 * epsilon / _STEP)))
@@ -126,7 +127,7 @@ class RobustPricer:
         return self._found(bound, boxes)
 
     def cut(self, posteriors: FloatArray) -> int:
-        """Add half-spaces of the laws that are worst for these (k, a) to the parts; how many changed something."""
+        """Add half-spaces of the worst distributions for these (k, a) to the parts; how many changed."""
         changed = 0
         for posterior in posteriors:
             for part, places in zip(self._parts, self._places, strict=True):

@@ -50,7 +50,7 @@ _PROGRAMME, _ENTRY = 60 * CALL, 2.0
 
 def searchable(near: Neighbourhood, epsilon: float) -> bool:
     """Whether there are more inputs than cutting planes are for, and parts of secrets small enough for all corners."""
-    sizes = (near.law > 0).sum(axis=1)
+    sizes = (near.distribution > 0).sum(axis=1)
     small = bool((sizes <= _LARGEST_PART).all()) and 0 < epsilon <= _LARGEST_SPAN
     return small and len(sizes) > 1 and int(sizes.sum()) >= _LEAST_INPUTS and near.radius > 0
 
@@ -91,17 +91,17 @@ def searched(problem: SetProblem, gap: float, budget: Budget, trace: Trace | Non
     trace : callable, optional
         Told (value, bound) as they improve.
     """
-    law, near, epsilon = problem.law, problem.near, problem.guarantee.budget
+    distribution, near, epsilon = problem.distribution, problem.near, problem.guarantee.budget
     cone = RobustCone(problem, budget, _ANGLES)
     wide = near.deviation > _WIDE * float(near.prior.min())
     closely = _CLOSELY if wide else _CLOSELY_OF_LITTLE
     pricer = RobustPricer(near, epsilon, _SHARE if wide else _SHARE_OF_LITTLE, budget)
-    programme = _Prices(law, budget)
+    programme = _Prices(distribution, budget)
     best = nothing = nothing_disclosed(cone)
     recent: list[FloatArray] = []
     ascents: list[Kept] = []
     if near.deviation > _NEARLY_NONE * float(near.prior.min()):
-        width, splits, at_once, first = _WIDTH, 0, 0, [share * np.log(law) for share in _FIRST]
+        width, splits, at_once, first = _WIDTH, 0, 0, [share * np.log(distribution) for share in _FIRST]
     else:
         # Without a deviation prices of the estimate would be the best ones, and its outputs nearly what can be told.
         estimated = ColumnGeneration(problem.region(BallCuts(problem).rows(epsilon)), budget)
@@ -111,16 +111,16 @@ def searched(problem: SetProblem, gap: float, budget: Budget, trace: Trace | Non
         width, splits, at_once, first = _WIDTH_OF_ESTIMATE, _SPLITS, _CLOSE_AT_ONCE, [estimated.prices]
     # At prices of nothing a row is worth nothing at most.
     bound, rounds, cuts, still = 0.0, 0, 0, 0
-    prices = centre = np.zeros(len(law))
+    prices = centre = np.zeros(len(distribution))
     while not budget.expired:
         if not rounds:
             tried = [(prices, pricer.search(prices, splits)) for prices in first]
-            prices, priced = min(tried, key=lambda one: float(one[0] @ law) + one[1].bound)
+            prices, priced = min(tried, key=lambda one: float(one[0] @ distribution) + one[1].bound)
         else:
             priced = pricer.search(prices, closely if still >= _STILL or rounds == at_once else _SPLITS)
         programme.add(priced.mixtures, priced.worth)
         rounds += 1
-        found = float(prices @ law) + priced.bound
+        found = float(prices @ distribution) + priced.bound
         still = 0 if found < bound - _UNCHANGED * gap else still + 1
         if found < bound:
             far = rounds > 1 and float(np.abs(prices - centre).max()) > _FAR * width
@@ -154,21 +154,21 @@ class _Prices:
     of an input costs what the ends of the box say. So prices never leave what is known to be good by far.
     """
 
-    def __init__(self, law: FloatArray, budget: Budget) -> None:
-        self._law, self._budget, self._solver = law, budget, quiet_solver()
-        self._rows = np.arange(len(law) + 1, dtype=np.int32)
+    def __init__(self, distribution: FloatArray, budget: Budget) -> None:
+        self._distribution, self._budget, self._solver = distribution, budget, quiet_solver()
+        self._rows = np.arange(len(distribution) + 1, dtype=np.int32)
         self._columns = 0
         for _ in self._rows:
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
         for sign in (1.0, -1.0):
             for x in self._rows[:-1]:
                 self._solver.addCol(0.0, 0.0, highspy.kHighsInf, 1, np.array([x], dtype=np.int32), np.array([sign]))
-        self.add(law[None], ENTROPY.gains(law[None]))
+        self.add(distribution[None], ENTROPY.gains(distribution[None]))
 
     def add(self, mixtures: FloatArray, worth: FloatArray) -> None:
         """Mixtures (k, a) with their g (k,)."""
         for mixture, gain in zip(mixtures, worth, strict=True):
-            entries = np.append(mixture / self._law, 1.0)
+            entries = np.append(mixture / self._distribution, 1.0)
             self._solver.addCol(-float(gain), 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
         self._columns += len(worth)
         self._budget.spend(4 * CALL * len(worth))
@@ -181,8 +181,8 @@ class _Prices:
         SolverError
             If the programme fails.
         """
-        number = len(self._law)
-        costs = np.concatenate([-(centre - width) * self._law, (centre + width) * self._law])
+        number = len(self._distribution)
+        costs = np.concatenate([-(centre - width) * self._distribution, (centre + width) * self._distribution])
         self._solver.changeColsCost(2 * number, np.arange(2 * number, dtype=np.int32), costs)
         self._solver.run()
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -193,4 +193,4 @@ class _Prices:
         self._budget.spend(_PROGRAMME + _ENTRY * self._columns * number + iterations * each)
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"the linear programme over {self._columns} mixtures failed")
-        return -np.array(self._solver.getSolution().row_dual)[:number] / self._law
+        return -np.array(self._solver.getSolution().row_dual)[:number] / self._distribution

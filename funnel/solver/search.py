@@ -42,16 +42,16 @@ def mixture_of_many(
 
     Groups of inputs bound it; only what they leave open is searched for over all inputs, by the given search.
     """
-    grouped, law = GroupedBound(problem.priced), problem.law
-    entropy = -float(problem.region.gains(law[None])[0])
+    grouped, distribution = GroupedBound(problem.priced), problem.distribution
+    entropy = -float(problem.region.gains(distribution[None])[0])
     grouped.refine(max(_LEFT * gap, _LEFT_OF_ALL * entropy), budget.part(_BEGINNING))
     found = central_mixture(problem, budget.part(_MIXING), _WORTHWHILE * gap)
     try:
-        split = best_split(np.vstack([law, found, *starts]), law, budget)
+        split = best_split(np.vstack([distribution, found, *starts]), distribution, budget)
     except SolverError:
         # Nearly parallel columns: p_X alone is a mixture that says nothing.
-        split = Split(law[None], np.ones(1), -entropy, grouped.bound)
-    refining = budget.part(_FINER if len(problem.law) >= _HUNDRED else _FINER_OF_FEW)
+        split = Split(distribution[None], np.ones(1), -entropy, grouped.bound)
+    refining = budget.part(_FINER if len(problem.distribution) >= _HUNDRED else _FINER_OF_FEW)
     while True:
         if trace is not None:
             trace(split.value, grouped.bound)
@@ -102,9 +102,9 @@ def best_mixture(
     """
     plain = problem.region.goal is ENTROPY and not problem.reads_secret
     search = ColumnGeneration(problem.priced, budget)
-    if plain and len(problem.law) >= MANY:
+    if plain and len(problem.distribution) >= MANY:
         return mixture_of_many(problem, starts, gap, budget, search, trace)
-    if plain and len(problem.law) >= _NEIGHBOURS:
+    if plain and len(problem.distribution) >= _NEIGHBOURS:
         search.start_from(central_mixture(problem, budget.part(_STARTING), gap))
     for start in starts:
         search.start_from(start)
@@ -113,7 +113,7 @@ def best_mixture(
 
 def optimal_over_cone(
     rows: FloatArray,
-    law: FloatArray,
+    distribution: FloatArray,
     gap: float = 1e-6,
     time_limit: float | Budget | None = None,
     image: FloatArray | None = None,
@@ -126,7 +126,7 @@ def optimal_over_cone(
     ----------
     rows : ndarray, shape (m, a)
         The cone on rows T of a channel, ``rows T <= 0``, as `Guarantee.cone` gives it.
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X > 0.
     gap : float
         Requested bound - value, nats.
@@ -143,11 +143,16 @@ def optimal_over_cone(
     Raises
     ------
     SolverError
-        If the law is outside the cone or a linear programme fails.
+        If the distribution is outside the cone or a linear programme fails.
     """
-    budget, region = Budget.of(time_limit), Region.of(rows / law, law, image)
+    budget, region = Budget.of(time_limit), Region.of(rows / distribution, distribution, image)
     pricer = None
-    if levels is not None and image is None and len(levels.law) >= _MANY_PARTS and len(law) >= _MANY_INPUTS:
+    if (
+        levels is not None
+        and image is None
+        and len(levels.distribution) >= _MANY_PARTS
+        and len(distribution) >= _MANY_INPUTS
+    ):
         pricer = LevelPricer.of(levels, budget)
     search = ColumnGeneration(region, budget, pricer)
     if pricer is None:

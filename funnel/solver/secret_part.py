@@ -1,4 +1,4 @@
-"""The part of one secret of a row that is robust over the χ² set: between two levels under every law of a ball."""
+"""The part of one secret of a robust row over the χ² set: between two levels under every distribution of a ball."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from funnel.solver.ball_cuts import worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.simple_polytope import Places, SimplePolytope
 
-# Units of work: of solving for a vertex, of looking at one for a cut, of an edge for a list, and of a search for a law.
+# Units of work: of solving for a vertex, of looking at one for a cut, of an edge for a list, and of a search for a
+# distribution.
 _BY_MADE, _BY_VERTEX, _BY_EDGE, _BY_LAW = 4_000.0, 15.0, 250.0, 100 * CALL
 # Beyond so many vertices a part is not cut further.
 _MOST_VERTICES = 40_000
@@ -39,18 +40,18 @@ class Corners:
 
 
 class SecretPart:
-    """A polytope around ``{(τ, ρ) : τ >= 0, τ·R >= 1 and τ·R' <= ρ for all laws R, R' of two balls}``.
+    """A polytope around ``{(τ, ρ) : τ >= 0, τ·R >= 1 and τ·R' <= ρ for all distributions R, R' of two balls}``.
 
-    The laws are those of U given one secret with ``Σ P̂²/R <= D``, for a D from below (R) and one from above (R'). They
-    are infinitely many: half-spaces are added where they are needed, and what is listed is never too little. With ρ as
-    one more coordinate the corners for every ρ are the points of edges.
+    The distributions are those of U given one secret with ``Σ P̂²/R <= D``, for a D from below (R) and one from above
+    (R'). They are infinitely many: half-spaces are added where they are needed, and what is listed is never too little.
+    With ρ as one more coordinate the corners for every ρ are the points of edges.
 
     Parameters
     ----------
     near : Neighbourhood
     secret : int
     share : float
-        Of the deviation, for laws from above; the rest is for laws from below.
+        Of the deviation, for distributions from above; the rest is for distributions from below.
     least, most : float
         The range of ρ, 1 < least < most.
     budget : Budget
@@ -59,14 +60,14 @@ class SecretPart:
     def __init__(
         self, near: Neighbourhood, secret: int, share: float, least: float, most: float, budget: Budget
     ) -> None:
-        law = near.law[secret]
-        self._law, self._prior = law[law > 0], float(near.prior[secret])
+        distribution = near.distribution[secret]
+        self._distribution, self._prior = distribution[distribution > 0], float(near.prior[secret])
         self._budget, self._least = budget, least
         rate = near.deviation / self._prior
         self._above, self._below = (1 + share * rate) ** 2, (1 + (1 - share) * rate) ** 2
         self._corners: dict[float, Corners] = {}
         self._edges: tuple[Places, Places] | None = None
-        k = self.size = len(self._law)
+        k = self.size = len(self._distribution)
         # Coordinates y = P̂ τ and ρ: y >= 0, 1 <= Σ y <= ρ, which the estimate itself sets, and least <= ρ <= most.
         rows, bounds = np.zeros((k + 4, k + 1)), np.zeros(k + 4)
         rows[:k, :k] = -np.eye(k)
@@ -86,7 +87,7 @@ class SecretPart:
                 vertices.append(np.append(np.where(np.arange(k) == u, total, 0.0), ratio))
                 active.append([*others, *met])
         self._polytope = SimplePolytope(rows, bounds, np.array(vertices), np.array(active))
-        # To begin with, the laws that are worst where some values are high and the others are not.
+        # To begin with, the distributions that are worst where some values are high and the others are not.
         for high in itertools.product((0.0, 1.0), repeat=k):
             if 0 < sum(high) < k:
                 self.cut(np.array(high))
@@ -97,12 +98,12 @@ class SecretPart:
         return len(self._polytope.vertices)
 
     def cut(self, row: FloatArray) -> int:
-        """Add the half-spaces of the worst laws for a row τ (k,); how many changed something."""
+        """Add the half-spaces of the worst distributions for a row τ (k,); how many changed something."""
         if self.vertices > _MOST_VERTICES:
             return 0
         made = [
-            self._polytope.cut(np.append(self._worst(row, True) / self._law, -1.0), 0.0),
-            self._polytope.cut(np.append(-self._worst(row, False) / self._law, 0.0), -1.0),
+            self._polytope.cut(np.append(self._worst(row, True) / self._distribution, -1.0), 0.0),
+            self._polytope.cut(np.append(-self._worst(row, False) / self._distribution, 0.0), -1.0),
         ]
         self._budget.spend(_BY_LAW + _BY_MADE * sum(made) + _BY_VERTEX * self.vertices)
         if sum(made):
@@ -110,10 +111,10 @@ class SecretPart:
         return sum(number > 0 for number in made)
 
     def _worst(self, row: FloatArray, upward: bool) -> FloatArray:
-        """The law of the ball that gives a row the largest mean, or the least."""
+        """The distribution of the ball that gives a row the largest mean, or the least."""
         if upward:
-            return worst_distribution(row, self._law, self._above)
-        return worst_distribution(-row, self._law, self._below)
+            return worst_distribution(row, self._distribution, self._above)
+        return worst_distribution(-row, self._distribution, self._below)
 
     def corners(self, ratio: float) -> Corners:
         """Corners for a ratio ρ of the levels, or where it is smaller than any for the least one.
@@ -144,4 +145,4 @@ class SecretPart:
 
     def row(self, masses: FloatArray) -> FloatArray:
         """Masses p τ (k,) as a row τ."""
-        return np.asarray(masses / (self._prior * self._law))
+        return np.asarray(masses / (self._prior * self._distribution))

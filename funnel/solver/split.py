@@ -69,7 +69,9 @@ class Mixture:
     boxes: int
 
 
-def channel_of(posteriors: FloatArray, mass: FloatArray, law: FloatArray, seen: npt.NDArray[np.bool_]) -> FloatArray:
+def channel_of(
+    posteriors: FloatArray, mass: FloatArray, distribution: FloatArray, seen: npt.NDArray[np.bool_]
+) -> FloatArray:
     """The channel (b, a) of a mixture of posteriors over the inputs that are told apart; the others get the marginal.
 
     Parameters
@@ -77,29 +79,34 @@ def channel_of(posteriors: FloatArray, mass: FloatArray, law: FloatArray, seen: 
     posteriors : ndarray, shape (b, k)
     mass : ndarray, shape (b,)
         P(y) of each, > 0.
-    law : ndarray, shape (k,)
+    distribution : ndarray, shape (k,)
         What they average to, > 0.
     seen : ndarray of bool, shape (a,)
         The k inputs.
     """
     masses = posteriors * mass[:, None]
     matrix = np.zeros((len(masses), len(seen)))
-    matrix[:, seen] = masses / law
+    matrix[:, seen] = masses / distribution
     matrix[:, ~seen] = masses.sum(axis=1, keepdims=True)
     return np.asarray(matrix / matrix.sum(axis=0))
 
 
 def value_of(
-    weights: WeightArray, law: FloatArray, seen: npt.NDArray[np.bool_], gains: Callable[[FloatArray], FloatArray]
+    weights: WeightArray,
+    distribution: FloatArray,
+    seen: npt.NDArray[np.bool_],
+    gains: Callable[[FloatArray], FloatArray],
 ) -> float:
-    """``Σ P(y) g(v_y)`` of weights (b, a) for inputs of a law (a,), over those that are told apart."""
-    masses = (weights / np.float64(DENOMINATOR) * law)[:, seen]
+    """``Σ P(y) g(v_y)`` of weights (b, a) for inputs of a distribution (a,), over those that are told apart."""
+    masses = (weights / np.float64(DENOMINATOR) * distribution)[:, seen]
     totals = masses.sum(axis=1)
     used = totals > 0
     return float(totals[used] @ gains(masses[used] / totals[used, None]))
 
 
-def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = None, goal: Goal = ENTROPY) -> Split:
+def best_split(
+    posteriors: FloatArray, distribution: FloatArray, budget: Budget | None = None, goal: Goal = ENTROPY
+) -> Split:
     """Maximise Σ_i α_i g(v_i) subject to Σ_i α_i v_i = p_X, α >= 0 (PF theorem 3; METHOD section 3).
 
     The bound evaluates the dual on all given posteriors: for any λ, the maximum is at most
@@ -109,7 +116,7 @@ def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = 
     ----------
     posteriors : ndarray, shape (k, a)
         Candidate posteriors; p_X must lie in their hull.
-    law : ndarray, shape (a,)
+    distribution : ndarray, shape (a,)
         p_X > 0.
     budget : Budget, optional
         Charged for the work; it does not end it.
@@ -128,9 +135,9 @@ def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = 
     """
     gains = goal.gains(posteriors)
     budget = Budget.of(budget)
-    master = MasterProgramme(law, budget)
+    master = MasterProgramme(distribution, budget)
     # p_X itself makes the first programme feasible. One nat below its gain it loses to any mixture that gives p_X.
-    master.add(law, float(goal.gains(law)) - 1.0)
+    master.add(distribution, float(goal.gains(distribution)) - 1.0)
     inside = np.zeros(len(gains), dtype=bool)
     while True:
         mass, prices = master.solve()
@@ -143,19 +150,19 @@ def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = 
         inside[best] = True
         for place in best:
             master.add(posteriors[place], float(gains[place]))
-    rounding = 2.0**-50 * (len(law) + 8) * float(np.abs(prices) @ law + np.abs(prices).max() + 1.0)
-    bound = float(prices @ law + surplus.max()) + rounding
+    rounding = 2.0**-50 * (len(distribution) + 8) * float(np.abs(prices) @ distribution + np.abs(prices).max() + 1.0)
+    bound = float(prices @ distribution + surplus.max()) + rounding
     if mass[0] > 1e-9:
-        raise SolverError(f"the input law is not a mixture of the {len(gains)} posteriors given")
+        raise SolverError(f"the input distribution is not a mixture of the {len(gains)} posteriors given")
     chosen, gained = master.posteriors[1:], master.gains[1:]
     mass = mass[1:]
     used = mass > _UNUSED
-    refined = _refined((chosen[used] / law).T, mass[used])
-    if np.abs((chosen[used] / law).T @ refined - 1).max() > _EXACT:
+    refined = _refined((chosen[used] / distribution).T, mass[used])
+    if np.abs((chosen[used] / distribution).T @ refined - 1).max() > _EXACT:
         # The basis of the programme above is degenerate: solve once more, to the tightest tolerance.
-        mass = _closely((chosen / law).T, gained)
+        mass = _closely((chosen / distribution).T, gained)
         used = mass > _UNUSED
-        refined = _refined((chosen[used] / law).T, mass[used])
+        refined = _refined((chosen[used] / distribution).T, mass[used])
     return Split(chosen[used], refined, float(gained[used] @ refined), bound)
 
 

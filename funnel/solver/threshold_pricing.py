@@ -1,4 +1,4 @@
-"""Pricing by thresholds: branch and bound over where greedy filling of one law stops, and over entries between."""
+"""Pricing by thresholds: branch and bound over where greedy filling of a distribution stops, and entries between."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Tree:
 
 
 class ThresholdPricer(Pricer):
-    """A `Pricer` whose search cuts cells of thresholds of a law that leaves much open.
+    """A `Pricer` whose search cuts cells of thresholds of a distribution that leaves much open.
 
     Few inputs fit above the upper threshold and below the lower one then, and nearly all others are at one of them:
     little is left to be cut. Boxes of posteriors are cut one by one for wherever the thresholds may be.
@@ -82,7 +82,7 @@ class ThresholdPricer(Pricer):
         Without an image.
     conditions : ndarray, shape (k, 2 + a + levels)
         What `CellProgramme` takes: bounds are of rows that meet these, columns of rows in the region, which is larger
-        where it knows some laws only.
+        where it knows some distributions only.
     limits : Limits
         `ordered`.
     budget : Budget, optional
@@ -100,7 +100,7 @@ class ThresholdPricer(Pricer):
         least: float = 0.0,
     ) -> None:
         super().__init__(region, budget)
-        self._cells = CellProgramme(region.law, conditions, limits, self._budget, least)
+        self._cells = CellProgramme(region.distribution, conditions, limits, self._budget, least)
         self._limits, self._least = limits, least
 
     def charge(self, budget: Budget) -> None:
@@ -142,7 +142,7 @@ class ThresholdPricer(Pricer):
         sets = self._limits.above(self.region.inputs, _SETS)
         if sets is None:
             return None
-        return np.where(sets, self.reach, np.minimum(self._least * self.region.law, self.reach))
+        return np.where(sets, self.reach, np.minimum(self._least * self.region.distribution, self.reach))
 
     def _search_cells(self, prices: FloatArray, target: float, tree: _Tree) -> Priced:
         """Branch and bound on the cells of a tree, or on all of them where it has none yet."""

@@ -48,7 +48,7 @@ def enumerate_vertices(
     time_limit : float or Budget, optional
         Seconds of processor time.
     rows : ndarray, shape (m, a), optional
-        The cone in posterior coordinates, where it is not the guarantee's cone of this joint law.
+        The cone in posterior coordinates, where it is not the guarantee's cone of this joint distribution.
 
     Raises
     ------
@@ -134,10 +134,10 @@ def _equalities_apart(rows: FloatArray) -> _Conditions:
     return _Conditions(rows[~negated], rows[negated])
 
 
-def _by_double_description(rows: FloatArray, equalities: FloatArray, law: FloatArray) -> FloatArray:
+def _by_double_description(rows: FloatArray, equalities: FloatArray, distribution: FloatArray) -> FloatArray:
     # cddlib takes everything below 1e-7 for zero, so whether it finds all vertices depends on scale and order. Rare
     # inputs and rare secrets are seen better half way to the coordinates T_x = v_x / p_x.
-    plain, balanced = np.ones(len(law)), np.sqrt(law)
+    plain, balanced = np.ones(len(distribution)), np.sqrt(distribution)
     failures: list[InconsistentVerticesError] = []
     for unit, step in ((plain, 1), (plain, -1), (balanced, 1)):
         try:

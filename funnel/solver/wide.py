@@ -167,16 +167,16 @@ def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budg
     SolverError
         If a linear programme fails.
     """
-    r, law, group, prior = _of_event(joint, joint.counts[joint.counts.any(axis=1)][0])
+    r, distribution, group, prior = _of_event(joint, joint.counts[joint.counts.any(axis=1)][0])
     finishing = budget.reserve(_FINISHING)
     finishing.spend(_BY_INPUT * len(group))
-    shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+    shares = best_shares(r, distribution, Interval.of(guarantee, prior), gap, budget)
     for margin in (*_MARGINS, *_LARGER_MARGINS):
         inside = Interval.of(guarantee.tightened(margin), prior)
         near = shares
         if margin in _LARGER_MARGINS:
-            near = best_shares(r, law, inside, gap, finishing)
-        moved = balanced(r, law, near.share, inside)
+            near = best_shares(r, distribution, inside, gap, finishing)
+        moved = balanced(r, distribution, near.share, inside)
         weights = _dealt_out(joint, r, group, moved)
         finishing.spend(_BY_ENTRY * len(weights.values))
         if guarantee.sparse_holds(joint, weights):
@@ -187,7 +187,7 @@ def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budg
 
 
 def _of_event(joint: Joint, records: npt.NDArray[np.int64]) -> tuple[FloatArray, FloatArray, Places, float]:
-    """Distinct P(event|x), rising, their law, which of them each input has, and P(event); or of what is no event.
+    """Distinct P(event|x), rising, their distribution, which each input has, and P(event); or of what is no event.
 
     Whichever is rarer, so that its probabilities have all their digits.
     """
@@ -195,8 +195,8 @@ def _of_event(joint: Joint, records: npt.NDArray[np.int64]) -> tuple[FloatArray,
     if 2 * int(records.sum()) > joint.n:
         records = sizes - records
     r, group = np.unique(records / sizes, return_inverse=True)
-    law = np.asarray(np.bincount(group, weights=sizes / joint.n), dtype=np.float64)
-    return r, law, group, float(records.sum() / joint.n)
+    distribution = np.asarray(np.bincount(group, weights=sizes / joint.n), dtype=np.float64)
+    return r, distribution, group, float(records.sum() / joint.n)
 
 
 def bound_by_events(joint: Joint, guarantee: Sided, gap: float, budget: Budget) -> float:
@@ -214,9 +214,9 @@ def bound_by_events(joint: Joint, guarantee: Sided, gap: float, budget: Budget) 
             larger[s] = True
             if (larger | ~joint.counts.any(axis=1)).all():
                 continue
-            r, law, _, prior = _of_event(joint, joint.counts[larger].sum(axis=0))
+            r, distribution, _, prior = _of_event(joint, joint.counts[larger].sum(axis=0))
             try:
-                shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+                shares = best_shares(r, distribution, Interval.of(guarantee, prior), gap, budget)
             except SolverError:
                 # Of events of a few records a programme can fail; a bound by others is one too.
                 continue
@@ -234,12 +234,12 @@ def _dealt_out(joint: Joint, r: FloatArray, group: Places, share: FloatArray) ->
 
     So of inputs with the same posterior at most two are in more than one place.
     """
-    law = joint.p_input
+    distribution = joint.p_input
     order = np.argsort(group, kind="stable")
-    upto = np.cumsum(law[order])
+    upto = np.cumsum(distribution[order])
     first = np.searchsorted(group[order], np.arange(len(r)))
     begins = np.concatenate([[0.0], upto])[first][group[order]]
-    mass = np.bincount(group, weights=law)[group[order]]
+    mass = np.bincount(group, weights=distribution)[group[order]]
     start, stop = (np.concatenate([[0.0], upto[:-1]]) - begins) / mass, (upto - begins) / mass
     edges = np.cumsum(share, axis=1)[group[order]]
     low = np.concatenate([np.zeros((len(order), 1)), edges[:, :-1]], axis=1)
@@ -248,7 +248,7 @@ def _dealt_out(joint: Joint, r: FloatArray, group: Places, share: FloatArray) ->
     size = stop - start
     # What is left of an input by rounding is nothing.
     amounts[amounts < 1e-12 * size[:, None]] = 0.0
-    amounts *= (law[order] / amounts.sum(axis=1))[:, None]
+    amounts *= (distribution[order] / amounts.sum(axis=1))[:, None]
     alone = np.flatnonzero(amounts[:, 0] > 0)
     parts, number = [(np.arange(len(alone)), order[alone], amounts[alone, 0])], len(alone)
     for end in (1, 2):
@@ -267,7 +267,7 @@ def _dealt_out(joint: Joint, r: FloatArray, group: Places, share: FloatArray) ->
 
 @dataclass(frozen=True, eq=False)
 class Narrowed:
-    """A wide joint law with one input for each posterior of the secret, on which its optimum is found.
+    """A wide joint distribution with one input for each posterior of the secret, on which its optimum is found.
 
     Attributes
     ----------

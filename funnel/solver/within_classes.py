@@ -104,12 +104,12 @@ class _Variables:
 
     Attributes
     ----------
-    law : ndarray, shape (n,)
+    distribution : ndarray, shape (n,)
     of_class : ndarray of int, shape (n,)
         The class of every value.
     """
 
-    law: FloatArray
+    distribution: FloatArray
     of_class: IntArray
 
     @classmethod
@@ -144,28 +144,32 @@ class _Variables:
     def channel(self, found: FloatArray) -> FloatArray:
         """T (n, n) of the variables."""
         variable, y, x = self.entries
-        channel = np.zeros((len(self.law),) * 2)
+        channel = np.zeros((len(self.distribution),) * 2)
         channel[y, x] = found[variable]
         return channel
 
     def equations(self) -> tuple[Any, FloatArray]:
         """Every value goes somewhere, and every output is as frequent as its value."""
         variable, y, x = self.entries
-        n = len(self.law)
+        n = len(self.distribution)
         ones = (x, variable, np.ones(len(x)))
-        balance = (n + y, variable, self.law[x] / self.law[y])
+        balance = (n + y, variable, self.distribution[x] / self.distribution[y])
         return _sparse((2 * n, len(self)), ones, balance), np.ones(2 * n)
 
     def conditions(self, outputs: IntArray, spaces: FloatArray) -> Any:
         """Half-spaces (k, n) of masses P(·, y), one for each of the outputs (k,), in the variables; relative to p_y."""
         variable, y, x = self.entries
         order = np.argsort(y, kind="stable")
-        ends = np.searchsorted(y[order], np.arange(len(self.law) + 1))
+        ends = np.searchsorted(y[order], np.arange(len(self.distribution) + 1))
         parts = []
         for row, (output, space) in enumerate(zip(outputs.tolist(), spaces, strict=True)):
             some = order[ends[output] : ends[output + 1]]
             parts.append(
-                (np.full(len(some), row), variable[some], space[x[some]] * self.law[x[some]] / self.law[output])
+                (
+                    np.full(len(some), row),
+                    variable[some],
+                    space[x[some]] * self.distribution[x[some]] / self.distribution[output],
+                )
             )
         return _sparse((len(outputs), len(self)), *parts)
 
@@ -190,9 +194,9 @@ class _Search:
         self._equations = self._variables.equations()
 
     def run(self, gap: float, progress: Progress) -> Found:
-        law = self._variables.law
-        constant = float(self._worth @ law)
-        bound, best, inside = 1.0, np.outer(law, np.ones(len(law))), constant
+        distribution = self._variables.distribution
+        constant = float(self._worth @ distribution)
+        bound, best, inside = 1.0, np.outer(distribution, np.ones(len(distribution))), constant
         for _ in range(_ROUNDS):
             found = self._solved()
             if found is None:
@@ -200,15 +204,15 @@ class _Search:
                     raise SolverError("the linear programme of the invariant channel failed; change epsilon slightly")
                 break
             bound = min(bound, self._proven(found))
-            channel = in_balance(self._variables.channel(found.values) * law, law)
+            channel = in_balance(self._variables.channel(found.values) * distribution, distribution)
             spaces, shares = self._asked.beyond(channel)
             # All outputs alike, so that a class stays as likely for every secret.
             share = float(shares.max(initial=0.0))
             worth = (1 - share) * float(self._worth @ np.diagonal(channel)) + share * constant
             if worth > inside:
-                inside, best = worth, (1 - share) * channel + share * law[:, np.newaxis]
+                inside, best = worth, (1 - share) * channel + share * distribution[:, np.newaxis]
             progress(f"{inside:.5f} of the records unchanged, at most {bound:.5f}", 0, None)
-            if not self._know(spaces, channel * law) or bound - inside <= _ENOUGH * gap:
+            if not self._know(spaces, channel * distribution) or bound - inside <= _ENOUGH * gap:
                 return Found(best, bound, self._size, None)
             if self._budget.ended_by is not None:
                 break
@@ -232,7 +236,7 @@ class _Search:
 
     def _know(self, spaces: FloatArray, flows: FloatArray) -> bool:
         """Ask for half-spaces wherever flows break them; whether they break any."""
-        output, space = np.nonzero(flows @ spaces.T > _BROKEN * self._variables.law[:, np.newaxis])
+        output, space = np.nonzero(flows @ spaces.T > _BROKEN * self._variables.distribution[:, np.newaxis])
         if not len(output):
             return False
         from scipy.sparse import vstack

@@ -22,7 +22,8 @@ from funnel.solver.budget import CALL, UNITS_A_SECOND, Budget
 _EXACT, _LOOKED, _FLOAT, _LOOK = 40.0, 15.0, 12.0, 4.0
 # For an exact probability of an output given an event, in whole numbers of any size.
 _WHOLE = 1_500.0
-# For a set of records that an observer can know; for the search over the laws near the data, an entry and secret.
+# For a set of records that an observer can know; for the search over the distributions near the data, an entry and
+# secret.
 _EVENT, _ROBUST = 25_000.0, 18_000.0
 # For the limits of a cell of a box, and for filling it, an entry and secret.
 _LIMITS, _GREEDY = 6_000.0, 150.0

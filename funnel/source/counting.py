@@ -1,4 +1,4 @@
-"""The joint law of a spec's source, counted in two streaming passes: categories first, combinations second."""
+"""The joint distribution of a spec's source, counted in two streaming passes: categories first, combinations second."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _written(recode: Recode) -> str:
 
 
 def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
-    """Counts over what the symbols of a joint law are: under noise all combinations of values, else those that occur.
+    """Counts over the symbols of a joint distribution: under noise all combinations of values, else those that occur.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _draws_classes(spec: ReleaseSpec) -> bool:
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:
-    """Refuse a joint law over more inputs than a protocol can sensibly be made for.
+    """Refuse a joint distribution over more inputs than a protocol can sensibly be made for.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def sweep(
     Raises
     ------
     SpecError
-        If the guarantee cannot be asked of this joint law at all.
+        If the guarantee cannot be asked of this joint distribution at all.
     PipelineError
         If workers keep dying.
 

@@ -47,7 +47,7 @@ class Trials:
         function : callable
             At the top of a module, of a task's values; returns a ``kind``.
         tasks : sequence of tuples
-            Each of a joint law first, then of JSON values, and perhaps of a utility.
+            Each of a joint distribution first, then of JSON values, and perhaps of a utility.
         kind : frozen dataclass of plain values
 
         Raises
@@ -86,7 +86,7 @@ def _content(task: tuple[Any, ...]) -> list[object]:
 
 
 def _handed(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], folder: Path) -> list[tuple[Any, ...]]:
-    """Tasks that name a file in place of their joint law: small enough for a pipe whose reader may have been killed."""
+    """Tasks that name a file in place of their distribution: small enough for a pipe whose reader may be dead."""
     files: dict[int, str] = {}
     for joint, *_ in tasks:
         if id(joint) not in files:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from funnel_papers.distributions import Distribution
 from funnel_papers.errata import ALIP_ERRATA
 from funnel_papers.experiment import (
     Claim,
@@ -20,7 +21,6 @@ from funnel_papers.experiment import (
     holds,
     number,
 )
-from funnel_papers.laws import Law
 from funnel_papers.measuring import frontier, lift_range, line_label, trade_off
 
 _GRID = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
@@ -30,7 +30,7 @@ _BINS = tuple(-12 + 0.25 * k for k in range(56))
 _SECONDS = 10.0
 # λ of ε_l; LDP has no share.
 _SHARES = (0.35, 0.5, 0.65)
-_ADULT = Law("adult", columns=("relationship", "occupation"), without=("relationship", "Other-relative"))
+_ADULT = Distribution("adult", columns=("relationship", "occupation"), without=("relationship", "Other-relative"))
 _UTILITY, _MIN, _MAX = "kept", "min-lift leakage", "max-lift leakage"
 _TITLES = {
     _UTILITY: ("(a) Share kept", "I(X;Y) / H(X)"),
@@ -39,38 +39,38 @@ _TITLES = {
 }
 
 
-_CASE = "laws"
+_CASE = "distributions"
 _MERGING, _RESPONSE = "subset-merging", "subset-random-response"
 
 
 @dataclass(frozen=True)
-class _RandomLaws:
-    """The random laws of a figure: their secrets and inputs, and how many there are by default and in the paper.
+class _RandomDistributions:
+    """The random distributions of a figure: their secrets and inputs, and their number by default and in the paper.
 
     ``many`` are those of lines that take no optimum, where they are more.
     """
 
     secrets: int = 5
     inputs: int = 17
-    laws: tuple[int, int] = (10, 100)
+    distributions: tuple[int, int] = (10, 100)
     many: tuple[int, int] | None = None
 
-    def subjects(self, size: Size, optimal: bool) -> dict[str, Law]:
-        """The laws that a line is measured of."""
-        number = size.of(*(self.laws if self.many is None or optimal else self.many))
-        return {f"law {i}": Law("uniform", (self.secrets, self.inputs), i) for i in range(number)}
+    def subjects(self, size: Size, optimal: bool) -> dict[str, Distribution]:
+        """The distributions that a line is measured of."""
+        number = size.of(*(self.distributions if self.many is None or optimal else self.many))
+        return {f"distribution {i}": Distribution("uniform", (self.secrets, self.inputs), i) for i in range(number)}
 
     def __str__(self) -> str:
-        few, all_few = self.laws
+        few, all_few = self.distributions
         if self.many is None:
-            return f"{few} laws; {all_few:,} with --full"
+            return f"{few} distributions; {all_few:,} with --full"
         many, all_many = self.many
-        return f"{many} laws ({few} for the optimum); {all_many:,} ({all_few:,}) with --full"
+        return f"{many} distributions ({few} for the optimum); {all_many:,} ({all_few:,}) with --full"
 
 
-_FEW = _RandomLaws()
-# The paper has a thousand laws of the watchdog.
-_MANY = _RandomLaws(many=(100, 1000))
+_FEW = _RandomDistributions()
+# The paper has a thousand distributions of the watchdog.
+_MANY = _RandomDistributions(many=(100, 1000))
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class _Line:
         """Of the results."""
         return f"{line_label(self.mechanism, self.notion, self.share, self.order)}: {what}"
 
-    def points(self, law: Law, subject: str, ats: Sequence[int | None] = (None,)) -> list[Point]:
-        """What is measured of one law."""
+    def points(self, distribution: Distribution, subject: str, ats: Sequence[int | None] = (None,)) -> list[Point]:
+        """What is measured of one distribution."""
         settings: dict[str, Any] = {"guarantee": self.notion, "share": self.share}
         if self.mechanism == "optimal":
-            return [Point(_CASE, subject, frontier, law, settings | {"seconds": _SECONDS}, at) for at in ats]
+            return [Point(_CASE, subject, frontier, distribution, settings | {"seconds": _SECONDS}, at) for at in ats]
         settings |= {"mechanism": self.mechanism, "order": self.order}
-        return [Point(_CASE, subject, trade_off, law, settings, at) for at in ats]
+        return [Point(_CASE, subject, trade_off, distribution, settings, at) for at in ats]
 
 
 def _lines(mechanism: str, ldp: bool = True) -> tuple[_Line, ...]:
@@ -114,13 +114,13 @@ def _figure(
     about: str,
     lines: tuple[_Line, ...],
     tops: tuple[_Line, ...],
-    laws: _RandomLaws | None,
+    distributions: _RandomDistributions | None,
     claims: tuple[Claim, ...] = (),
     grid: tuple[float, ...] | None = None,
 ) -> Experiment:
     """One figure with three panels: share kept, and both leakages, by the budget of LDP.
 
-    ``laws`` are None for Adult; ``tops`` are the bounds that are drawn.
+    ``distributions`` are None for Adult; ``tops`` are the bounds that are drawn.
     """
     bounds = _bounds(lines)
 
@@ -133,7 +133,11 @@ def _figure(
         ats: Sequence[int | None] = (None,) if grid is None else range(len(grid))
         found = []
         for line in (*lines, *bounds):
-            of = {"Adult": _ADULT} if laws is None else laws.subjects(size, line.mechanism == "optimal")
+            of = (
+                {"Adult": _ADULT}
+                if distributions is None
+                else distributions.subjects(size, line.mechanism == "optimal")
+            )
             found += [point for subject, one in of.items() for point in line.points(one, subject, ats)]
         # Lines that are optima themselves are measured once.
         return list({(p.subject, p.measure, p.at, str(p.settings)): p for p in found}.values())
@@ -150,7 +154,7 @@ def _figure(
         name=name,
         title=title,
         about=about,
-        laws="Adult" if laws is None else str(laws),
+        distributions="Adult" if distributions is None else str(distributions),
         xs=xs,
         points=points,
         panels=tuple(Panel(_CASE, short, drawn(what), x_title, long) for what, (short, long) in _TITLES.items()),
@@ -203,7 +207,7 @@ def _never_less(where: str, said: str, high: _Line, lows: Sequence[_Line], low_x
 
 
 def _in_the_mean(where: str, said: str, high: _Line, low: _Line, low_x: float = 0.0) -> Claim:
-    """At which budgets above one a line keeps no less than another in the mean over laws."""
+    """At which budgets above one a line keeps no less than another in the mean over distributions."""
 
     def judge(results: Results) -> Judged:
         gains = results.mean(_CASE, high.label(_UTILITY)) - results.mean(_CASE, low.label(_UTILITY))
@@ -223,16 +227,17 @@ def _half(lines: Sequence[_Line], share: float = 0.5) -> _Line:
 
 
 def _pair(numbers: tuple[str, str], make: Callable[[str, bool], Experiment]) -> tuple[Experiment, ...]:
-    """The same figure for random laws and for Adult."""
+    """The same figure for random distributions and for Adult."""
     return tuple(make(number, adult) for number, adult in zip(numbers, (False, True), strict=True))
 
 
 def _of(adult: bool) -> str:
-    return "Adult: S = relationship (5), X = occupation (15)" if adult else "random laws, |S| = 5, |X| = 17"
+    return "Adult: S = relationship (5), X = occupation (15)" if adult else "random distributions, |S| = 5, |X| = 17"
 
 
 _SETUP = (
-    "Budgets by λ: ε_l = λ ε, ε_u = (1 - λ) ε, for ε of LDP from 0.25 to 8. Random laws have cells uniform in [0, 1], "
+    "Budgets by λ: ε_l = λ ε, ε_u = (1 - λ) ε, for ε of LDP from 0.25 to 8. Random distributions have cells "
+    "uniform in [0, 1], "
     "normalised; Adult is without relationship = Other-relative, and keeps unknown occupations. "
 )
 
@@ -341,12 +346,13 @@ def _large() -> Experiment:
     return _figure(
         "10",
         "Large alphabets: SRR against subset merging, |S| = 15, |X| = 200",
-        "λ = 0.5. The paper has no optimum here. The optimiser has 10 seconds of work for each law and ε: what "
+        "λ = 0.5. The paper has no optimum here. The optimiser has 10 seconds of work for each distribution and "
+        "ε: what "
         "it found, "
         "and what no protocol exceeds, are drawn, and the truth is between them.",
         lines,
         (_Line("no protocol above", "optimal", "alip"),),
-        _RandomLaws(15, 200, (1, 20)),
+        _RandomDistributions(15, 200, (1, 20)),
         (_never_less("5.2", "SRR keeps more than subset merging", lines[0], lines[1:2]),),
         grid=_LARGE,
     )
@@ -395,7 +401,7 @@ def _alpha() -> Experiment:
 
     return _figure(
         "13",
-        "α-lift, random laws, |S| = 5, |X| = 17",
+        "α-lift, random distributions, |S| = 5, |X| = 17",
         _SETUP + "Subset merging, λ = 0.5. There is no certificate for the α-lift, which relaxes ALIP.",
         lines,
         (_Line("no ALIP protocol above, λ = 0.5", "optimal", "alip"),),
@@ -409,9 +415,9 @@ def _lifts_figure() -> Experiment:
         def judge(results: Results) -> Judged:
             values = results.at(_CASE, label, _BINS[0])
             found = float(values.max() if largest else values.min())
-            # The extreme of some laws is inside that of more: it can only be told to be beyond.
+            # The extreme of some distributions is inside that of more: it can only be told to be beyond.
             beyond = found > printed + 0.05 if largest else found < printed - 0.05
-            return Judged(f"{printed:g}", f"{found:.2f} in {len(values)} laws", None if not beyond else False)
+            return Judged(f"{printed:g}", f"{found:.2f} in {len(values)} distributions", None if not beyond else False)
 
         return Claim("3, figure 1", label, judge)
 
@@ -427,10 +433,11 @@ def _lifts_figure() -> Experiment:
         name="1",
         title="How far the lifts of symbols reach, |S| = 5, |X| = 17",
         about="Cells uniform in [0, 1], normalised. Nothing is released here, so that there is no optimum to draw.",
-        laws="1,000 laws, as many as the scan of the paper can be read to say",
+        distributions="1,000 distributions, as many as the scan of the paper can be read to say",
         xs=lambda size: _BINS,
         points=lambda size: [
-            Point(_CASE, f"law {i}", lift_range, Law("uniform", (5, 17), i)) for i in range(size.of(1000, 1000))
+            Point(_CASE, f"distribution {i}", lift_range, Distribution("uniform", (5, 17), i))
+            for i in range(size.of(1000, 1000))
         ],
         panels=(Panel(_CASE, "", curves, "ln of a lift (nats), bins of 0.25", "density (1/nat)"),),
         claims=(
@@ -459,7 +466,7 @@ ALIP_PAPER = Paper(
     title="Asymmetric local information privacy: the watchdog mechanism and optimal random response",
     about=(
         "Entropy 25 (2023), 679. The paper has no tables; its figures 1 to 13 are all here, with the panel of "
-        "processing times of figure 8 left out: they are of another machine. Curves are means over laws."
+        "processing times of figure 8 left out: they are of another machine. Curves are means over distributions."
     ),
     experiments=_FIGURES,
     errata=ALIP_ERRATA,

@@ -21,8 +21,12 @@ SERVER = "PREFECT_API_URL"
 @click.command("reproduce")
 @click.argument("paper", metavar="PAPER")
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
-@click.option("--laws", type=click.IntRange(min=1), help="Random laws of each figure, instead of its own number.")
-@click.option("--full", is_flag=True, help="As many laws and budgets as in the paper: hours.")
+@click.option(
+    "--distributions",
+    type=click.IntRange(min=1),
+    help="Random distributions of each figure, instead of its own number.",
+)
+@click.option("--full", is_flag=True, help="As many distributions and budgets as in the paper: hours.")
 @click.option(
     "--adult",
     type=click.Path(path_type=Path),
@@ -43,7 +47,7 @@ SERVER = "PREFECT_API_URL"
 def command(
     paper: str,
     figures: tuple[str, ...],
-    laws: int | None,
+    distributions: int | None,
     full: bool,
     adult: Path,
     output: Path,
@@ -54,8 +58,8 @@ def command(
     """Make the figures and numbers of PAPER again: pf, alip or rldp; all figures, or those that are named.
 
     Every figure is drawn below the certified optimum, and every number that the text quotes is set beside what is
-    found. By default a paper takes minutes of processor time; --laws 3 is a quick look. What was measured is kept: an
-    interrupted run goes on where it was, and nothing is measured twice.
+    found. By default a paper takes minutes of processor time; --distributions 3 is a quick look. What was measured is
+    kept: an interrupted run goes on where it was, and nothing is measured twice.
 
     The steps run in this command; set PREFECT_API_URL to run them as a flow of that Prefect server, which shows them.
     """
@@ -66,7 +70,7 @@ def command(
 
     # A wrong name is told before anything is made.
     experiments_of(paper_of(paper), figures)
-    arguments = (paper, list(figures), laws, full, str(adult.absolute()), str(output.absolute()))
+    arguments = (paper, list(figures), distributions, full, str(adult.absolute()), str(output.absolute()))
     more = (None if docs is None else str(docs.absolute()), workers)
     with Console(as_json) as console:
         told = _run(console, output, arguments, more)

@@ -1,4 +1,4 @@
-"""Figures as SVG: means over laws, told apart by line and marker as well as by colour."""
+"""Figures as SVG: means over distributions, told apart by line and marker as well as by colour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from funnel_papers.experiment import Curve, Experiment, Panel, Results, laws_of
+from funnel_papers.experiment import Curve, Experiment, Panel, Results, distributions_of
 
 # Of colours that are of different lightness too, for print without colour.
 _COLOURS = ("#1b1b1b", "#0b5fa5", "#c1440e", "#5d8a1f", "#8a3ea1", "#7a6a00", "#b3003c", "#3b8ea5", "#888888")
@@ -41,7 +41,7 @@ def svg(experiment: Experiment, results: Results) -> str:
         axes.set_xlabel(panel.x_title)
         axes.set_ylabel(panel.y_title)
         if panel.title:
-            axes.set_title(f"{panel.title}{laws_of(panel, results)}", fontsize="medium")
+            axes.set_title(f"{panel.title}{distributions_of(panel, results)}", fontsize="medium")
         axes.grid(alpha=0.3)
     _legends(figure)
     with mpl.rc_context({"svg.hashsalt": "funnel", "svg.fonttype": "path"}):
@@ -52,14 +52,14 @@ def svg(experiment: Experiment, results: Results) -> str:
 
 def _lines(axes: Axes, panel: Panel, results: Results, looks: Mapping[str, int]) -> None:
     xs = np.array(results.xs)
-    most = max((results.laws(panel.case, curve.label) for curve in panel.curves), default=0)
+    most = max((results.distributions(panel.case, curve.label) for curve in panel.curves), default=0)
     for curve in panel.curves:
         ys = results.mean(panel.case, curve.label) if curve.label in results.cases[panel.case] else np.array([])
         known = ~np.isnan(ys)
         if not known.any():
             continue
-        laws = results.laws(panel.case, curve.label)
-        title = curve.title if laws == most else f"{curve.title} ({laws} laws)"
+        distributions = results.distributions(panel.case, curve.label)
+        title = curve.title if distributions == most else f"{curve.title} ({distributions} distributions)"
         style = _style(curve, looks[curve.title])
         if curve.spread:
             errors = np.nan_to_num(results.deviation(panel.case, curve.label))[known]

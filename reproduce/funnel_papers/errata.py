@@ -26,7 +26,8 @@ PF_ERRATA = (
     Erratum(
         "VIII.C",
         "GRR and CR lie between Opt-LIP and OUE.",
-        "No law: CR reads S and can keep more than every protocol that reads X alone, and OUE can keep more than "
+        "No distribution: CR reads S and can keep more than every protocol that reads X alone, and OUE can keep "
+        "more than "
         "GRR or "
         "CR at small ε (figure 5). What bounds CR is the optimum that reads S.",
     ),
@@ -116,11 +117,11 @@ RLDP_ERRATA = (
     Erratum(
         "V against VI",
         "Section V: CR performs better for larger n. Section VI: IR performs better for larger n.",
-        "They contradict one another; figure 3 says which holds on these laws.",
+        "They contradict one another; figure 3 says which holds on these distributions.",
     ),
     Erratum(
         "II",
-        "F holds the true law with probability 1 - α.",
+        "F holds the true distribution with probability 1 - α.",
         "Asymptotically: .943 instead of .95 at n = 1000 and 9 cells, and as low as .75 on near-deterministic tables "
         "(see the page on robustness). Boxes of Clopper-Pearson limits hold for every n.",
     ),

@@ -1,4 +1,4 @@
-"""An experiment as a declaration: laws, what is measured, what is drawn, what must hold, what the text says."""
+"""An experiment as a declaration: distributions, what is measured, drawn and must hold, and the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel_papers.laws import Law
+from funnel_papers.distributions import Distribution
 from funnel_papers.rows import Row
 
 Measure = Callable[..., Row]
@@ -28,32 +28,32 @@ class Size:
 
     Attributes
     ----------
-    laws : int or None
-        Random laws; None for what the experiment takes by itself.
+    distributions : int or None
+        Random distributions; None for what the experiment takes by itself.
     full : bool
-        As many laws and budgets as in the paper.
+        As many distributions and budgets as in the paper.
     """
 
-    laws: int | None = None
+    distributions: int | None = None
     full: bool = False
 
     def of(self, default: int, paper: int) -> int:
-        """The number of laws of an experiment that takes ``default``, and in the paper takes ``paper``."""
-        return self.laws if self.laws is not None else paper if self.full else default
+        """The number of distributions of an experiment that takes ``default``, and in the paper takes ``paper``."""
+        return self.distributions if self.distributions is not None else paper if self.full else default
 
 
 @dataclass(frozen=True)
 class Point:
-    """What is measured of one law at once: the least that an interrupted run loses.
+    """What is measured of one distribution at once: the least that an interrupted run loses.
 
     Attributes
     ----------
     case : str
         The panel, or group of panels, that it is for.
     subject : str
-        What of one law lies on one line over all x, such as "law 3".
+        What of one distribution lies on one line over all x, such as "distribution 3".
     measure : Measure
-    law : Law
+    distribution : Distribution
     settings : mapping
         JSON values, further arguments of the measure.
     at : int or None
@@ -63,7 +63,7 @@ class Point:
     case: str
     subject: str
     measure: Measure
-    law: Law
+    distribution: Distribution
     settings: Mapping[str, Any] = field(default_factory=dict)
     at: int | None = None
 
@@ -82,7 +82,7 @@ class Curve:
         A mechanism of the paper as published, one that is calibrated here, the optimum that was found, or what no
         protocol exceeds.
     spread : bool
-        Whether standard deviations over laws are drawn.
+        Whether standard deviations over distributions are drawn.
     """
 
     label: str
@@ -93,7 +93,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: means over laws of some labels against x, or one label against another law by law.
+    """One pair of axes: means of some labels against x, or one label against another, by distribution.
 
     Attributes
     ----------
@@ -108,10 +108,10 @@ class Panel:
     diagonal : str
         What y = x is called, where it is drawn.
     shared : bool
-        Whether means are taken over those laws alone that all curves were measured of: curves that are close could
-        else change places by their laws.
+        Whether means are taken over those distributions alone that all curves were measured of: curves that are close
+        could else change places by their distributions.
     best : tuple of str
-        Labels of which the largest number, law by law, is drawn as `BEST`.
+        Labels of which the largest number, distribution by distribution, is drawn as `BEST`.
     """
 
     case: str
@@ -128,7 +128,7 @@ class Panel:
 
 
 BEST = "best found"
-"""The label of the best of several labels, law by law (`Panel.best`)."""
+"""The label of the best of several labels, distribution by distribution (`Panel.best`)."""
 
 
 class Results:
@@ -159,13 +159,13 @@ class Results:
                 (line[point.at],) = values
 
     def values(self, case: str, label: str) -> FloatArray:
-        """Shape (laws, x), nan where nothing was measured; no laws where the label was not measured at all."""
+        """Shape (distributions, x), nan where nothing was measured; none where the label was not measured."""
         lines = self.cases.get(case, {}).get(label, {})
         table = [[math.nan if value is None else value for value in line] for line in lines.values()]
         return np.array(table, dtype=np.float64).reshape(len(table), len(self.xs))
 
     def mean(self, case: str, label: str) -> FloatArray:
-        """Over the laws that have it, for every x; nan where there is none."""
+        """Over the distributions that have it, for every x; nan where there is none."""
         table = self.values(case, label)
         known = ~np.isnan(table)
         number = known.sum(axis=0)
@@ -173,7 +173,7 @@ class Results:
         return np.asarray(np.divide(total, number, out=np.full(len(self.xs), np.nan), where=number > 0))
 
     def deviation(self, case: str, label: str) -> FloatArray:
-        """Standard deviation over laws, for every x; nan of fewer than two."""
+        """Standard deviation over distributions, for every x; nan of fewer than two."""
         table = self.values(case, label)
         found = np.full(len(self.xs), np.nan)
         for i, column in enumerate(table.T):
@@ -182,19 +182,19 @@ class Results:
                 found[i] = some.std(ddof=1)
         return found
 
-    def laws(self, case: str, label: str) -> int:
-        """How many laws have it at some x."""
+    def distributions(self, case: str, label: str) -> int:
+        """How many distributions have it at some x."""
         return int((~np.isnan(self.values(case, label))).any(axis=1).sum())
 
     def at(self, case: str, label: str, x: float) -> FloatArray:
-        """What was measured at one x, of all laws that have it; nothing at an x that was not measured."""
+        """What was measured at one x, of all distributions that have it; nothing at an x that was not measured."""
         if x not in self.xs:
             return np.empty(0)
         column = self.values(case, label)[:, self.xs.index(x)]
         return np.asarray(column[~np.isnan(column)])
 
     def of(self, panel: Panel) -> Results:
-        """What a panel is made of: these results, or those of the laws that all its curves were measured of."""
+        """What a panel is made of: these results, or those of the distributions all its curves share."""
         table = self.cases.get(panel.case, {})
         if panel.best:
             table = {**table, BEST: _largest([table[label] for label in panel.best if label in table])}
@@ -223,13 +223,13 @@ class Results:
                     yield subject, x, one, two
 
 
-def laws_of(panel: Panel, results: Results) -> str:
-    """How many laws the curves of a panel share, where they do."""
+def distributions_of(panel: Panel, results: Results) -> str:
+    """How many distributions the curves of a panel share, where they do."""
     if not panel.shared:
         return ""
     shared = results.of(panel)
-    laws = max((shared.laws(panel.case, curve.label) for curve in panel.curves), default=0)
-    return f", {laws:,} law{'s' * (laws != 1)}"
+    distributions = max((shared.distributions(panel.case, curve.label) for curve in panel.curves), default=0)
+    return f", {distributions:,} distribution{'s' * (distributions != 1)}"
 
 
 def _largest(lines: Sequence[dict[str, list[float | None]]]) -> dict[str, list[float | None]]:
@@ -292,12 +292,12 @@ class Experiment:
         Of the size: what is to be measured.
     panels : tuple of Panel
     orders : tuple of (str, str)
-        Labels of which the first never exceeds the second, law by law.
+        Labels of which the first never exceeds the second, distribution by distribution.
     rising : tuple of str
-        Labels that never fall with x, law by law.
+        Labels that never fall with x, distribution by distribution.
     claims : tuple of Claim
-    laws : str
-        How many laws by default and in the paper, in words.
+    distributions : str
+        How many distributions by default and in the paper, in words.
     """
 
     name: str
@@ -309,10 +309,10 @@ class Experiment:
     orders: tuple[tuple[str, str], ...] = ()
     rising: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
-    laws: str = ""
+    distributions: str = ""
 
     def check(self, results: Results) -> int:
-        """Make sure of all orders, law by law; how many comparisons that were.
+        """Make sure of all orders, distribution by distribution; how many comparisons that were.
 
         Raises
         ------
@@ -385,7 +385,7 @@ def number(
     ----------
     printed : float
     found : callable
-        Of the results: the values that the mean is of, one for every law.
+        Of the results: the values that the mean is of, one for every distribution.
     within : float
         Half of the last printed digit, and what reading a figure allows.
     digits : int
@@ -419,7 +419,7 @@ def holds(found: Callable[[Results], Sequence[bool]], printed: str) -> Callable[
 
 
 def not_above(low: str, high: str, slack: float = SLACK) -> Callable[[Results], Judged]:
-    """Judge that one label is never above another, by as much as what is known of optima, in any law at any x."""
+    """Judge that one label is never above another, by what is known of optima, in any distribution at any x."""
 
     def found(results: Results) -> list[bool]:
         return [one <= two + slack for case in results.cases for _, _, one, two in results.pairs(case, low, high)]

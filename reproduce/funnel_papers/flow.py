@@ -13,7 +13,7 @@ from funnel_papers.running import go
 def reproduce(
     paper: str,
     figures: list[str] | None = None,
-    laws: int | None = None,
+    distributions: int | None = None,
     full: bool = False,
     adult: str = "data/adult.parquet",
     output: str = "reproduced",
@@ -25,4 +25,4 @@ def reproduce(
     Parameters and result are those of `funnel_papers.running.go`. What was measured is kept by content, by
     the tasks themselves: a run that failed or was ended goes on where it was, in a new run.
     """
-    return go(paper, figures or (), laws, full, adult, output, docs, workers)
+    return go(paper, figures or (), distributions, full, adult, output, docs, workers)

@@ -1,4 +1,4 @@
-"""What is measured of a law in the experiments of PF and ALIP: shares kept, certified bounds, lifts, parameters."""
+"""Measures of a distribution in the experiments of PF and ALIP: shares kept, certified bounds, lifts, parameters."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def two_reports(joint: Joint, xs: Sequence[float]) -> Row:
         levels = [SRLIP(1.0).level_for(joint, integer_weights(channel)).value for channel in (first, second, both)]
         # What the level of both would have to be for it to be a promise that is kept.
         best = optimal(joint, SRLIP(levels[2]), _GAP)
-        law = both * joint.p_input
-        outputs = law.sum(axis=1)
-        told = float((law * np.log(both / outputs[:, None])).sum())
+        distribution = both * joint.p_input
+        outputs = distribution.sum(axis=1)
+        told = float((distribution * np.log(both / outputs[:, None])).sum())
         return {
             "sum of the levels": levels[0] + levels[1],
             "level of both reports": levels[2],

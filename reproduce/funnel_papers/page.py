@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel_papers.experiment import Experiment, Panel, Paper, Results, Size, laws_of
+from funnel_papers.experiment import Experiment, Panel, Paper, Results, Size, distributions_of
 
 # Columns of a table of means; every figure has all of them in its numbers.
 _MOST = 8
@@ -74,8 +74,9 @@ def page_of(paper: Paper, figures: Sequence[Figure], size: Size) -> list[Block]:
             "text",
             "In every figure dotted lines are what no protocol exceeds, by certificate; solid ones are optima "
             "and what is "
-            "calibrated here; dashed ones are the paper's own. That nothing lies above what bounds it is verified law "
-            "by law, not in the mean, before a figure is drawn. Information is in nats.",
+            "calibrated here; dashed ones are the paper's own. That nothing lies above what bounds it is "
+            "verified distribution "
+            "by distribution, not in the mean, before a figure is drawn. Information is in nats.",
         ),
         Block("heading", "What the text says", 2),
         _claims(figures),
@@ -89,7 +90,9 @@ def page_of(paper: Paper, figures: Sequence[Figure], size: Size) -> list[Block]:
 
 def size_options(size: Size) -> str:
     """Of the command."""
-    return (f" --laws {size.laws}" if size.laws is not None else "") + (" --full" if size.full else "")
+    return (f" --distributions {size.distributions}" if size.distributions is not None else "") + (
+        " --full" if size.full else ""
+    )
 
 
 def _claims(figures: Sequence[Figure]) -> Block:
@@ -105,25 +108,28 @@ def _claims(figures: Sequence[Figure]) -> Block:
 def _shown(paper: Paper, figure: Figure, size: Size) -> list[Block]:
     experiment, results = figure.experiment, figure.results
     compared = experiment.check(results)
-    orders = f" {compared:,} orders hold, law by law." if compared else ""
+    orders = f" {compared:,} orders hold, distribution by distribution." if compared else ""
     return [
         Block("heading", f"Figure {experiment.name}: {experiment.title}", 2),
         Block("text", experiment.about),
         Block("image", f"Figure {experiment.name} of {paper.name}: {experiment.title}", file=figure.file),
         Block(
             "text",
-            f"Budget: {_laws(experiment, results, size)}; measured in {_seconds(results.seconds)} of processor time."
+            f"Budget: {_distributions(experiment, results, size)}; measured in {_seconds(results.seconds)} of "
+            "processor time."
             f"{orders}",
         ),
         *_means(experiment, results),
     ]
 
 
-def _laws(experiment: Experiment, results: Results, size: Size) -> str:
+def _distributions(experiment: Experiment, results: Results, size: Size) -> str:
     if size == Size():
-        return experiment.laws
-    most = max((results.laws(case, label) for case, labels in results.cases.items() for label in labels), default=0)
-    return f"at most {most:,} laws here (by default {experiment.laws})"
+        return experiment.distributions
+    most = max(
+        (results.distributions(case, label) for case, labels in results.cases.items() for label in labels), default=0
+    )
+    return f"at most {most:,} distributions here (by default {experiment.distributions})"
 
 
 def _seconds(seconds: float) -> str:
@@ -131,20 +137,20 @@ def _seconds(seconds: float) -> str:
 
 
 def _means(experiment: Experiment, results: Results) -> list[Block]:
-    """Means over laws: of one case by x, of several cases at the middle x."""
+    """Means over distributions: of one case by x, of several cases at the middle x."""
     panels = [panel for panel in experiment.panels if panel.case in results.cases and not panel.against]
     if not panels or len(results.xs) > 40:
         return []
     cases = list(dict.fromkeys(panel.case for panel in panels))
     if len(cases) > 2:
         return [_at_one_x(panels, results)]
-    # Panels over laws of their own have other means of the same curves.
+    # Panels over distributions of their own have other means of the same curves.
     shared = [panel for panel in panels if panel.shared]
     return [_by_x(panel, results) for panel in shared or panels[:1]]
 
 
 def _by_x(panel: Panel, results: Results) -> Block:
-    places, over = _places(len(results.xs)), laws_of(panel, results)
+    places, over = _places(len(results.xs)), distributions_of(panel, results)
     title = f"{panel.title}{over}: " if over else ""
     rows = [(f"{title}{panel.y_title} by {panel.x_title}", *(f"{results.xs[i]:,g}" for i in places))]
     for curve in panel.curves:
@@ -181,10 +187,10 @@ def _number(value: float) -> str:
 
 
 def numbers_of(paper: Paper, figures: Sequence[Figure], size: Size, code: str) -> dict[str, Any]:
-    """All numbers of a paper as JSON values: of every case and label the mean, the deviation and the number of laws."""
+    """All numbers of a paper as JSON values: mean, deviation and number of distributions by case and label."""
     return {
         "paper": paper.name,
-        "laws": size.laws,
+        "distributions": size.distributions,
         "full": size.full,
         "code": code,
         "figures": {figure.experiment.name: _numbers(figure) for figure in figures},
@@ -198,7 +204,7 @@ def _numbers(figure: Figure) -> dict[str, Any]:
             label: {
                 "mean": _plain(results.mean(case, label)),
                 "deviation": _plain(results.deviation(case, label)),
-                "laws": results.laws(case, label),
+                "distributions": results.distributions(case, label),
             }
             for label in labels
         }
@@ -259,9 +265,11 @@ def index_of(found: Mapping[str, tuple[str, dict[str, Any]]]) -> list[Block]:
         Block("code", "\n".join(f"funnel reproduce {name} --docs docs/papers" for name in found)),
         Block(
             "text",
-            "Laws are drawn with fixed seeds. `--laws 3` makes a quick look of it, `--full` takes as many laws "
+            "Distributions are drawn with fixed seeds. `--distributions 3` makes a quick look of it, `--full` "
+            "takes as many distributions "
             "and budgets "
-            "as the papers, which for all takes hours. Every point that is measured is kept under a digest of its law, "
+            "as the papers, which for all takes hours. Every point that is measured is kept under a digest of "
+            "its distribution, "
             "its settings and the code, so that nothing is measured twice.",
         ),
     ]

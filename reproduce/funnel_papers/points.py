@@ -1,4 +1,4 @@
-"""Points: measured by whatever workers there are, and kept under a digest of law, settings and code."""
+"""Points: measured by whatever workers there are, and kept under a digest of distribution, settings and code."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from funnel.progress import Progress, quiet
 from funnel.release.cache import Cache
 from funnel.release.provenance import software
 from funnel.sampling.engine import OneWorker, Workers
+from funnel_papers.distributions import Distribution
 from funnel_papers.experiment import Experiment, Point, Results, Size
-from funnel_papers.laws import Law
 from funnel_papers.rows import Row
 
 _FILE = "point.json"
@@ -79,7 +79,8 @@ def measured(
     progress(what, len(known), len(points))
     missing = [i for i in range(len(points)) if i not in known]
     tasks = [
-        (points[i].measure, points[i].law, _xs(points[i], xs), dict(points[i].settings), str(data)) for i in missing
+        (points[i].measure, points[i].distribution, _xs(points[i], xs), dict(points[i].settings), str(data))
+        for i in missing
     ]
     for place, made in (OneWorker() if workers is None else workers).run(_measured, tasks):
         i = missing[place]
@@ -94,11 +95,11 @@ def measured(
 
 
 def _measured(
-    measure: Callable[..., Row], law: Law, xs: Sequence[float], settings: dict[str, Any], data: str
+    measure: Callable[..., Row], distribution: Distribution, xs: Sequence[float], settings: dict[str, Any], data: str
 ) -> dict[str, Any]:
     """One point, by whatever worker."""
     started = time.process_time()
-    row = measure(law.joint(Path(data)), xs, **settings)
+    row = measure(distribution.joint(Path(data)), xs, **settings)
     return {"row": row, "seconds": round(time.process_time() - started, 3)}
 
 
@@ -113,7 +114,7 @@ def _found(cache: Cache, key: str) -> dict[str, Any] | None:
 
 def _key(point: Point, xs: tuple[float, ...], data: Path) -> str:
     name = f"{point.measure.__module__}.{point.measure.__qualname__}"
-    said = [code(), name, _xs(point, xs), point.law.content(data), sorted(point.settings.items())]
+    said = [code(), name, _xs(point, xs), point.distribution.content(data), sorted(point.settings.items())]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 

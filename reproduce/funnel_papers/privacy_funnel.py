@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from funnel_papers.distributions import Distribution
 from funnel_papers.errata import PF_ERRATA
 from funnel_papers.experiment import (
     Claim,
@@ -22,7 +23,6 @@ from funnel_papers.experiment import (
     holds,
     not_above,
 )
-from funnel_papers.laws import Law
 from funnel_papers.measuring import (
     best_of_notions,
     best_of_polytope,
@@ -41,7 +41,7 @@ _TIGHT = 1e-4
 _SHAPES = ((5, 2), (2, 5), (5, 5), (3, 5), (5, 7), (7, 5))
 _PAIRS = tuple((s, x) for s in ("marital-status", "occupation") for x in ("education", "relationship", "race", "sex"))
 # Two columns that nearly always agree, and a secret (docs/side-channels.md).
-_VISITS = Law("counts", (2, 2, 2), counts=((890, 5, 5, 100), (979, 1, 1, 19)))
+_VISITS = Distribution("counts", (2, 2, 2), counts=((890, 5, 5, 100), (979, 1, 1, 19)))
 
 
 def _mean(results: Results, case: str, label: str, x: float) -> float:
@@ -51,18 +51,24 @@ def _mean(results: Results, case: str, label: str, x: float) -> float:
 
 def _figure_3() -> Experiment:
     def points(size: Size) -> Sequence[Point]:
-        laws = range(size.of(10, 10))
-        # At a = 5 the enumeration takes minutes for every law and ε.
+        distributions = range(size.of(10, 10))
+        # At a = 5 the enumeration takes minutes for every distribution and ε.
         listed = [("a = 4", (2, 4)), *([("a = 5, enumerated", (2, 5))] if size.full else [])]
         return [
             *(
-                Point("a = 5", f"law {i}", best_of_notions, Law("uniform", (2, 5), i), {"seconds": _SECONDS})
-                for i in laws
+                Point(
+                    "a = 5",
+                    f"distribution {i}",
+                    best_of_notions,
+                    Distribution("uniform", (2, 5), i),
+                    {"seconds": _SECONDS},
+                )
+                for i in distributions
             ),
             *(
-                Point(case, f"law {i}", best_of_polytope, Law("uniform", shape, i))
+                Point(case, f"distribution {i}", best_of_polytope, Distribution("uniform", shape, i))
                 for case, shape in listed
-                for i in laws
+                for i in distributions
             ),
         ]
 
@@ -76,13 +82,13 @@ def _figure_3() -> Experiment:
 
     return Experiment(
         name="3",
-        title="LDP against LIP on random laws",
+        title="LDP against LIP on random distributions",
         about=(
             "c = 2, a = 5, cells uniform in [0, 1] and normalised: the optimum for ε-LDP, for ε-LIP and for ε/2-LIP, "
             "each with a certificate. Theorem 2 lists the vertices of all channels, in a(a - 1) dimensions; that is "
             "done here for a = 4 (for a = 5 with --full). The optimiser reaches the same value in a - 1 dimensions."
         ),
-        laws="10 laws, as in the paper; theorem 2 at a = 4",
+        distributions="10 distributions, as in the paper; theorem 2 at a = 4",
         xs=lambda size: _EPSILONS,
         points=points,
         panels=(
@@ -139,7 +145,14 @@ def _figure_3() -> Experiment:
 def _figure_4() -> Experiment:
     def points(size: Size) -> Sequence[Point]:
         return [
-            Point("random", f"law {i}", side_channels, Law("uniform", (2, 3, 3, 4), i), {"seconds": _SECONDS}, at)
+            Point(
+                "random",
+                f"distribution {i}",
+                side_channels,
+                Distribution("uniform", (2, 3, 3, 4), i),
+                {"seconds": _SECONDS},
+                at,
+            )
             for i in range(size.of(5, 10))
             for at in range(len(_EPSILONS))
         ]
@@ -156,15 +169,16 @@ def _figure_4() -> Experiment:
 
     return Experiment(
         name="4",
-        title="Side channels: LIP against SRLIP on random laws",
+        title="Side channels: LIP against SRLIP on random distributions",
         about=(
             "c = 2, three columns of 3, 3 and 4 values, cells uniform in [0, 1] and normalised. Theorem 4 builds one "
             "protocol per column; here the product is calibrated to its exact SRLIP level, and the optimum for SRLIP "
             "over all 36 combinations is drawn above it. On the right: the exact SRLIP level of the product that "
-            "theorem 4 promises ε for, every column within ε/3. On these laws it keeps its promise and wastes most of "
-            "it; the figure theorem-4 has laws on which it does not."
+            "theorem 4 promises ε for, every column within ε/3. On these distributions it keeps its promise and "
+            "wastes most of "
+            "it; the figure theorem-4 has distributions on which it does not."
         ),
-        laws="5 laws; 10 with --full",
+        distributions="5 distributions; 10 with --full",
         xs=lambda size: _EPSILONS,
         points=points,
         panels=(
@@ -225,9 +239,9 @@ def _theorem_4() -> Experiment:
             "levels. On the right: what both reports keep, against the most that SRLIP allows at the level they really "
             "have."
         ),
-        laws="one law",
+        distributions="one distribution",
         xs=lambda size: _LIES,
-        points=lambda size: [Point("visits", "the law", two_reports, _VISITS)],
+        points=lambda size: [Point("visits", "the distribution", two_reports, _VISITS)],
         panels=(
             Panel(
                 "visits",
@@ -268,7 +282,7 @@ def _figure_5() -> Experiment:
                 case,
                 "Adult",
                 explicit,
-                Law("adult", columns=pair),
+                Distribution("adult", columns=pair),
                 {"seconds": _SECONDS, "unary": pair[1] != "education"},
                 at,
             )
@@ -320,7 +334,7 @@ def _figure_5() -> Experiment:
             "level. The optimum among protocols that read X (Opt-LIP) is certified everywhere, also where the paper's "
             "computation ended; CR is bounded by the optimum that reads S."
         ),
-        laws="8 tables of Adult",
+        distributions="8 tables of Adult",
         xs=lambda size: _GRID,
         points=points,
         panels=tuple(
@@ -368,14 +382,14 @@ def _figure_6() -> Experiment:
 
     def points(size: Size) -> Sequence[Point]:
         return [
-            Point(case, f"law {i}", explicit, Law("jeffreys", (c, a), i), {"seconds": _SECONDS})
+            Point(case, f"distribution {i}", explicit, Distribution("jeffreys", (c, a), i), {"seconds": _SECONDS})
             for (a, c), case in cases.items()
             for i in range(size.of(10, 100))
         ]
 
     def larger(results: Results) -> Judged:
         """Whether CR gains on GRR with a / c."""
-        measured = [shape for shape, case in cases.items() if results.laws(case, "CR")]
+        measured = [shape for shape, case in cases.items() if results.distributions(case, "CR")]
         if len(measured) < len(cases):
             return Judged("the larger a against c, the more", "not measured", None)
         ordered = sorted(measured, key=lambda shape: shape[0] / shape[1])
@@ -388,13 +402,15 @@ def _figure_6() -> Experiment:
 
     return Experiment(
         name="6",
-        title="GRR against Conditional Reporting on Jeffreys laws",
+        title="GRR against Conditional Reporting on Jeffreys distributions",
         about=(
-            "Laws from the symmetric Dirichlet distribution with parameter ½, for six pairs of a and c; both protocols "
-            "are calibrated to LIP(ε). Bars are standard deviations over laws. Above them what the paper does not "
+            "Distributions from the symmetric Dirichlet distribution with parameter ½, for six pairs of a and c; "
+            "both protocols "
+            "are calibrated to LIP(ε). Bars are standard deviations over distributions. Above them what the "
+            "paper does not "
             "have: the certified optimum that reads X, and the one that reads S too."
         ),
-        laws="10 laws of each size; 100 with --full",
+        distributions="10 distributions of each size; 100 with --full",
         xs=lambda size: _GRID,
         points=points,
         panels=tuple(
@@ -433,12 +449,12 @@ def _figure_7() -> Experiment:
                 if x == epsilon
             ]
             if len(pairs) < 3:
-                return Judged(printed, "too few laws", None)
+                return Judged(printed, "too few distributions", None)
             found = float(np.corrcoef(np.array(pairs).T)[0, 1])
             # Of a correlation the atanh is nearly normal, with variance 1 / (n - 3); the paper's has one of its own.
             error = math.sqrt(1 / max(1, len(pairs) - 3) + 1 / 97)
             agrees = abs(math.atanh(found) - math.atanh(float(printed))) < 3 * error
-            return Judged(printed, f"{found:.4f} ({len(pairs)} laws)", agrees)
+            return Judged(printed, f"{found:.4f} ({len(pairs)} distributions)", agrees)
 
         return Claim("VIII.E", f"correlation of both differences, ε = {epsilon:g}", judge)
 
@@ -446,19 +462,21 @@ def _figure_7() -> Experiment:
         name="7",
         title="Difference in α against difference in utility",
         about=(
-            "a = c = 5, laws as in figure 6. Every mark is a law: α of GRR minus α of CR, against I(X;Y) of GRR minus "
+            "a = c = 5, distributions as in figure 6. Every mark is a distribution: α of GRR minus α of CR, "
+            "against I(X;Y) of GRR minus "
             "that of CR, nats. A difference has no optimum above it; both protocols are below theirs in figure 6."
         ),
-        laws="100 laws, as in the paper",
+        distributions="100 distributions, as in the paper",
         xs=lambda size: epsilons,
         points=lambda size: [
-            Point("a = c = 5", f"law {i}", parameters, Law("jeffreys", (5, 5), i)) for i in range(size.of(100, 100))
+            Point("a = c = 5", f"distribution {i}", parameters, Distribution("jeffreys", (5, 5), i))
+            for i in range(size.of(100, 100))
         ],
         panels=tuple(
             Panel(
                 "a = c = 5",
                 f"ε = {epsilon:g}",
-                (Curve("difference of utility", "one law", "paper"),),
+                (Curve("difference of utility", "one distribution", "paper"),),
                 x_title="α of GRR - α of CR (nats)",
                 y_title="I of GRR - I of CR (nats)",
                 against="difference of α",
@@ -492,10 +510,10 @@ def _figure_8() -> Experiment:
             "The parameters of the protocols of figure 5 with S = occupation. A parameter has no optimum above it; the "
             "utilities are below theirs in figure 5."
         ),
-        laws="2 tables of Adult",
+        distributions="2 tables of Adult",
         xs=lambda size: _GRID,
         points=lambda size: [
-            Point(case, "Adult", parameters, Law("adult", columns=("occupation", inputs)))
+            Point(case, "Adult", parameters, Distribution("adult", columns=("occupation", inputs)))
             for inputs, case in cases.items()
         ],
         panels=tuple(

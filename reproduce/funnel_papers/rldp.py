@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from funnel_papers.distributions import Distribution
 from funnel_papers.errata import RLDP_ERRATA
 from funnel_papers.experiment import (
     BEST,
@@ -21,17 +22,16 @@ from funnel_papers.experiment import (
     holds,
     not_above,
 )
-from funnel_papers.laws import Law
 from funnel_papers.robust_measuring import robust_part
 
 _EPSILONS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SIZES = (100.0, 1000.0, 10_000.0, 100_000.0)
-_CASE = "laws"
+_CASE = "distributions"
 _BUDGET, _RECORDS, _SCALE = "ε (nats)", "records n", ("log", "linear")
 _NAMES = ("GRR", "IR", "CR", "PolyOpt")
 # Seconds of work for one PolyOpt or optimum.
 _SECONDS, _LARGE_SECONDS = 20.0, 30.0
-# Laws that each part is measured of: by default, and with --full, of figure 2 and of figure 3.
+# Distributions that each part is measured of: by default, and with --full, of figure 2 and of figure 3.
 _Parts = dict[str, tuple[int, int]]
 _PARTS_2: _Parts = {
     "published": (200, 200),
@@ -82,27 +82,31 @@ _ORDERS = (
 
 
 def _numbers(parts: _Parts, size: Size) -> list[tuple[str, int]]:
-    """How many laws every part is measured of; --laws is the most of any."""
+    """How many distributions every part is measured of; --distributions is the most of any."""
     return [
-        (part, min(size.laws, default) if size.laws is not None else paper if size.full else default)
+        (part, min(size.distributions, default) if size.distributions is not None else paper if size.full else default)
         for part, (default, paper) in parts.items()
     ]
 
 
 def _points(
-    parts: _Parts, size: Size, xs: Sequence[float], law: Callable[[int, float], Law], **settings: float
+    parts: _Parts,
+    size: Size,
+    xs: Sequence[float],
+    distribution: Callable[[int, float], Distribution],
+    **settings: float,
 ) -> list[Point]:
-    """Every part of every law, at every x."""
+    """Every part of every distribution, at every x."""
     return [
-        Point(_CASE, f"law {i}", robust_part, law(i, x), {"part": part, **settings}, at)
-        for part, laws in _numbers(parts, size)
-        for i in range(laws)
+        Point(_CASE, f"distribution {i}", robust_part, distribution(i, x), {"part": part, **settings}, at)
+        for part, distributions in _numbers(parts, size)
+        for i in range(distributions)
         for at, x in enumerate(xs)
     ]
 
 
 def _at(x: float, high: str, low: str) -> Callable[[Results], Sequence[bool]]:
-    """Whether one label is above another in the mean over the laws that have both, at one x."""
+    """Whether one label is above another in the mean over the distributions that have both, at one x."""
 
     def found(results: Results) -> list[bool]:
         pairs = [(one, two) for _, at, one, two in results.pairs(_CASE, low, high) if at == x]
@@ -152,18 +156,19 @@ def _who_gains(results: Results) -> Judged:
 
 def _figure_2() -> Experiment:
     def points(size: Size) -> Sequence[Point]:
-        return _points(_PARTS_2, size, _EPSILONS, lambda i, _: Law("sampled", (3, 3), i, 1000), limit=_SECONDS)
+        return _points(_PARTS_2, size, _EPSILONS, lambda i, _: Distribution("sampled", (3, 3), i, 1000), limit=_SECONDS)
 
     return Experiment(
         name="2",
         title="Share kept against ε, |S| = |U| = 3, n = 1000",
         about=(
-            "Laws from the Jeffreys prior, 1,000 records drawn from each, α = 0.05, F as in the paper. Dashed: the "
+            "Distributions from the Jeffreys prior, 1,000 records drawn from each, α = 0.05, F as in the paper. "
+            "Dashed: the "
             "paper's mechanisms as published, by conditions that suffice. Solid: the same, calibrated to the exact "
             "worst case over F. On top: the best protocol found over F itself and what no protocol exceeds. On the "
             "right: how much of ε the published versions really use."
         ),
-        laws="all 200 laws of the paper for its own curves, 10 for the rest; 200 for all with --full",
+        distributions="all 200 distributions of the paper for its own curves, 10 for the rest; 200 for all with --full",
         xs=lambda size: _EPSILONS,
         points=points,
         panels=(
@@ -187,20 +192,22 @@ def _figure_2() -> Experiment:
 
 def _figure_3() -> Experiment:
     def points(size: Size) -> Sequence[Point]:
-        def law(i: int, n: float) -> Law:
-            return Law("sampled", (5, 5), i, int(n))
+        def distribution(i: int, n: float) -> Distribution:
+            return Distribution("sampled", (5, 5), i, int(n))
 
-        return _points(_PARTS_3, size, _SIZES, law, limit=_LARGE_SECONDS, epsilon=1.0)
+        return _points(_PARTS_3, size, _SIZES, distribution, limit=_LARGE_SECONDS, epsilon=1.0)
 
     return Experiment(
         name="3",
         title="Share kept against n, |S| = |U| = 5, ε = 1",
         about=(
             "As figure 2, with the number of records changing. The paper leaves PolyOpt out as not computable; here it "
-            "is computed. The optimum over F in 25 dimensions is searched for with a limit of 30 seconds for each law."
+            "is computed. The optimum over F in 25 dimensions is searched for with a limit of 30 seconds for "
+            "each distribution."
         ),
-        laws=(
-            "all 200 laws for the paper's own curves, 6 calibrated, 3 for PolyOpt, 2 for the optimum; 10 to 50 of "
+        distributions=(
+            "all 200 distributions for the paper's own curves, 6 calibrated, 3 for PolyOpt, 2 for the optimum; "
+            "10 to 50 of "
             "these with --full"
         ),
         xs=lambda size: _SIZES,
@@ -234,8 +241,9 @@ RLDP_PAPER = Paper(
     title="Robust Local Differential Privacy",
     about=(
         "M. Lopuhaä-Zwakenberg and J. Goseling. Utility is I((S,U);Y), as the paper has it. Figure 1 is a diagram; "
-        "there are no tables. The paper's curves are means over laws, and so are these; all curves of a panel are over "
-        "the same laws where it says how many."
+        "there are no tables. The paper's curves are means over distributions, and so are these; all curves of a "
+        "panel are over "
+        "the same distributions where it says how many."
     ),
     experiments=(_figure_2(), _figure_3()),
     errata=RLDP_ERRATA,

@@ -1,4 +1,4 @@
-"""What is measured of a law in the experiments of RLDP: mechanisms as published, the same calibrated, the optimum."""
+"""Measures of a distribution in the experiments of RLDP: mechanisms as published, the same calibrated, the optimum."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Rough(RLDP):
         return 1e-3
 
 
-class RobustLaw:
-    """One law and budget: the share I((S,U);Y) / H(S,U) that each mechanism keeps, and the true level of its channel.
+class RobustDistribution:
+    """One distribution and budget: the share I((S,U);Y) / H(S,U) each mechanism keeps, and its true level.
 
     Versions "as published" are the paper's own; "calibrated" ones use up the budget by the exact worst case over F.
 
@@ -115,7 +115,7 @@ class RobustLaw:
 
 
 def robust_part(joint: Joint, xs: Sequence[float], part: str, limit: float, epsilon: float | None = None) -> Row:
-    """One part of what is measured of a law.
+    """One part of what is measured of a distribution.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ def robust_part(joint: Joint, xs: Sequence[float], part: str, limit: float, epsi
     xs : sequence of float
         Budgets ε; numbers of records where ``epsilon`` is given.
     part : str
-        A method of `RobustLaw`.
+        A method of `RobustDistribution`.
     limit : float
     epsilon : float, optional
     """
-    return rowed(xs, lambda x: getattr(RobustLaw(joint, x if epsilon is None else epsilon, limit), part)())
+    return rowed(xs, lambda x: getattr(RobustDistribution(joint, x if epsilon is None else epsilon, limit), part)())
 
 
 def _reporting(name: str) -> RobustReporting:

@@ -1,4 +1,4 @@
-"""Rows: what is measured of a law, as one number of every label for every x."""
+"""Rows: what is measured of a distribution, as one number of every label for every x."""
 
 from __future__ import annotations
 

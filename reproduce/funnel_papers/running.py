@@ -15,7 +15,7 @@ from funnel_papers.steps import Reproduction, document, draw, measure, write
 def go(
     paper: str,
     figures: Sequence[str] = (),
-    laws: int | None = None,
+    distributions: int | None = None,
     full: bool = False,
     adult: str = "data/adult.parquet",
     output: str = "reproduced",
@@ -30,10 +30,10 @@ def go(
         "pf", "alip" or "rldp".
     figures : sequence of str
         All by default.
-    laws : int, optional
-        Random laws of each figure, instead of its own number.
+    distributions : int, optional
+        Random distributions of each figure, instead of its own number.
     full : bool
-        As many laws and budgets as in the paper.
+        As many distributions and budgets as in the paper.
     adult : str
         Adult as parquet.
     output : str
@@ -57,7 +57,7 @@ def go(
 
     one = paper_of(paper)
     chosen = [experiment.name for experiment in experiments_of(one, figures)]
-    asked = Reproduction(one.name, Size(laws, full), Path(adult), Path(output), workers)
+    asked = Reproduction(one.name, Size(distributions, full), Path(adult), Path(output), workers)
     for figure in chosen:
         draw(asked, figure, measure(asked, figure))
     numbers = write(asked)

@@ -49,7 +49,7 @@ def best_vertex(joint: Joint, epsilon: float) -> tuple[float, int]:
     matrix = cdd.matrix_from_array(equalities + rows, rep_type=cdd.RepType.INEQUALITY, lin_set=set(range(a)))
     points = np.array(cdd.copy_generators(cdd.polyhedron_from_matrix(matrix)).array)
     channels = np.maximum(points[points[:, 0] == 1, 1:].reshape(-1, a, a), 0)
-    law = channels * joint.p_input
-    outputs = law.sum(axis=2)
-    values = xlogy(law, channels).sum(axis=(1, 2)) - xlogy(outputs, outputs).sum(axis=1)
+    distribution = channels * joint.p_input
+    outputs = distribution.sum(axis=2)
+    values = xlogy(distribution, channels).sum(axis=(1, 2)) - xlogy(outputs, outputs).sum(axis=1)
     return float(values.max()), len(channels)

@@ -43,7 +43,7 @@ def test_public_names_have_an_example_that_stands_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", public(funnel.measures))
-def test_measures_have_an_example_about_the_law_of_their_room(name: str) -> None:
+def test_measures_have_an_example_about_the_distribution_of_their_room(name: str) -> None:
     shared: dict[str, Any] = {}
     assert examined(inspect.getdoc(funnel.measures) or "", "funnel.measures", shared)
     assert examined(inspect.getdoc(getattr(funnel.measures, name)) or "", name, shared)

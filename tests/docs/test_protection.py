@@ -120,7 +120,7 @@ def test_people_who_are_alone_in_their_values_are_unmasked_and_groups_are_not() 
 def test_counts_are_guessed_as_often_as_said() -> None:
     """Over all noise, cell by cell: exactly, unless the count is below zero with it."""
     alpha = math.exp(-1.0)
-    law = {k: (1 - alpha) / (1 + alpha) * alpha ** abs(k) for k in range(-60, 61)}
+    distribution = {k: (1 - alpha) / (1 + alpha) * alpha ** abs(k) for k in range(-60, 61)}
     for counts in itertools.product((0, 1, 5), repeat=2):
-        hit = np.mean([sum(p for k, p in law.items() if max(n + k, 0) == n) for n in counts])
+        hit = np.mean([sum(p for k, p in distribution.items() if max(n + k, 0) == n) for n in counts])
         assert protection.count_optimum(1.0, np.array(counts)) == pytest.approx(float(hit), abs=1e-9)

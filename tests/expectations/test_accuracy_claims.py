@@ -23,7 +23,7 @@ from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.report.estimated import estimated
-from tests.expectations.test_laws import laws_of
+from tests.expectations.test_distributions import distributions_of
 from tests.public import counted
 
 INPUTS = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
@@ -45,8 +45,8 @@ def told(
     protocol: Protocol, joint: Joint = JOINT, records: int | None = None, noise: NoisyAverages | None = None
 ) -> dict[str, Any]:
     """What the report has of it."""
-    laws = PublicDistributions.of(counted(joint), protocol)
-    found = PublicAccuracy.of(laws, records or joint.n, departures=noise)
+    distributions = PublicDistributions.of(counted(joint), protocol)
+    found = PublicAccuracy.of(distributions, records or joint.n, departures=noise)
     assert found is not None
     rows = [
         {"label": label, "error": None if np.isnan(error) else float(error)}
@@ -67,7 +67,7 @@ def failures(
     records: int | None = None,
     departures: float | None = None,
 ) -> list[str]:
-    claims = accuracy_claims(numbers, laws_of(joint, protocol), records or joint.n, departures=departures)
+    claims = accuracy_claims(numbers, distributions_of(joint, protocol), records or joint.n, departures=departures)
     return [one.name for one in claims if one.failure is not None]
 
 
@@ -141,7 +141,7 @@ def test_of_too_many_values_nothing_may_be_told(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("protocol", [*PROTOCOLS, singular()], ids=lambda one: one.mechanism)
 def test_what_records_are_worth_is_what_the_choice_was_made_by(protocol: Protocol) -> None:
     worth = utility_of_estimates(JOINT, protocol)
-    assert utility_share(laws_of(JOINT, protocol), False) == pytest.approx(worth, abs=1e-9)
+    assert utility_share(distributions_of(JOINT, protocol), False) == pytest.approx(worth, abs=1e-9)
     # Where some share cannot be told, no number of records tells it.
     assert (worth == 0) == (protocol.mechanism in ("test", "subset-merging"))
 

@@ -421,9 +421,9 @@ def test_histories_of_rows_that_are_taken_over_are_added_up(clean: Drawing) -> N
 
 def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(case: Case) -> None:
     protocol = funnel.fit("conditional-reporting", case.joint, funnel.LIP(1.0))
-    law = case.joint.read_by(protocol.inputs.columns).counts
+    distribution = case.joint.read_by(protocol.inputs.columns).counts
     channel = Channel(protocol, case.joint, DrawnCounts.of(np.zeros((1, 1, 1), dtype=np.int64)))
-    assert channel.records.tolist() == [[*row, 0] for row in law.tolist()]
+    assert channel.records.tolist() == [[*row, 0] for row in distribution.tolist()]
 
 
 def test_of_too_many_labels_the_commonest_have_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def _always() -> set[str]:
 def test_a_whole_folder_meets_everything_that_is_announced(finished: Finished) -> None:
     verdict = judge(finished)
     assert verdict.failed == ()
-    assert {result.name for result in verdict.results} >= {*_always(), "csv", "leakage", "law"}
+    assert {result.name for result in verdict.results} >= {*_always(), "csv", "leakage", "distribution"}
     told = [(result.name, result.description) for result in verdict.results]
     assert list(announced(finished.evidence, {"csv", "shuffled"})) == told
     assert len(announced(finished.evidence, {"shuffled"})) == len(told) - 1
@@ -160,11 +160,11 @@ PROTOCOL: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("guarantee", "level"), 0.0, "leakage"),
     (("guarantee", "level"), 1.01, "leakage"),
     (("guarantee", "secret"), ["sex"], "columns"),
-    (("utility", "mutual_information_nats"), lambda value: value + 0.01, "law"),
-    (("utility", "entropy_nats"), lambda value: value - 0.01, "law"),
-    (("utility", "share"), lambda value: value / 2, "law"),
-    (("prior", "probabilities", 0), lambda value: value + 0.005, "law"),
-    (("prior", "probabilities", 0), lambda value: value + 0.0001, "law"),
+    (("utility", "mutual_information_nats"), lambda value: value + 0.01, "distribution"),
+    (("utility", "entropy_nats"), lambda value: value - 0.01, "distribution"),
+    (("utility", "share"), lambda value: value / 2, "distribution"),
+    (("prior", "probabilities", 0), lambda value: value + 0.005, "distribution"),
+    (("prior", "probabilities", 0), lambda value: value + 0.0001, "distribution"),
 ]
 
 
@@ -173,7 +173,7 @@ def test_a_figure_of_the_protocol_that_does_not_follow_is_found(
     finished: Finished, path: tuple[str | int, ...], value: Any, claim: str
 ) -> None:
     edit(finished.folder.protocol, lambda content: set_at(*path)(content, value))
-    assert set(failures(finished, "protocol and spec", "leakage", "law")) >= {claim}
+    assert set(failures(finished, "protocol and spec", "leakage", "distribution")) >= {claim}
 
 
 PACKAGE_CHECKS = ("package and spec", "package", "texts")
@@ -260,7 +260,7 @@ def test_evidence_that_is_gone_fails_what_rests_on_it(finished: Finished) -> Non
         assert re.fullmatch(
             r"its evidence could not be gathered: .*datapackage.json cannot be read as JSON.*", found[name]
         )
-    assert found["counted again"].startswith("its evidence could not be gathered: the joint law ")
+    assert found["counted again"].startswith("its evidence could not be gathered: the joint distribution ")
 
 
 @pytest.mark.parametrize("name", ["protocol", "draws"])

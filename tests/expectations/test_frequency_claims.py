@@ -327,7 +327,7 @@ def test_what_other_documents_say_of_it_is_judged(
 def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:
     public, context = finished.frequencies, finished.context
     assert public is not None
-    nominal = finished.laws.released.level(finished.spec_text.promise, finished.public)
+    nominal = finished.distributions.released.level(finished.spec_text.promise, finished.public)
     assert context.level.holds
     assert nominal.nats < context.level.nats
     # A protocol that was made for the noisy counts as if they were exact keeps the bound for these, and no other.

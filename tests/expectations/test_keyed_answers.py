@@ -58,7 +58,7 @@ def test_a_release_with_record_keys_is_judged_by_them(tmp_path: Path, kind: str)
 
 @pytest.mark.parametrize("name", ["word_key", "_hashed"])
 def test_keys_without_the_secret_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """As if the secret did not enter: whoever knows a record's key could then undo its protection."""
+    """As if the secret did not enter: an observer who knows a record's key could then undo its protection."""
     if name == "word_key":
         monkeypatch.setattr("funnel.sampling.row_words.word_key", lambda key, purpose: bytes(32))
     else:

@@ -32,8 +32,8 @@ def found(*observers: FoundObserver) -> FoundHistory:
 
 def told(history: FoundHistory, budget: float) -> dict[str, Any]:
     """As ``report.json`` has it."""
-    laws = SimpleNamespace(n=ROWS, step=STEP, nats=lambda share: round(round(share / STEP) * STEP, 12))
-    public = public_history(history, LIP(budget), laws)
+    distributions = SimpleNamespace(n=ROWS, step=STEP, nats=lambda share: round(round(share / STEP) * STEP, 12))
+    public = public_history(history, LIP(budget), distributions)
     content: dict[str, Any] = in_digits(public.model_dump())
     return content
 

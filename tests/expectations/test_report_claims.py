@@ -14,13 +14,13 @@ from funnel.pipeline.expectations import report_claims
 from funnel.pipeline.expectations.claims import Claim
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public.rounding import lift_step, to_multiple
-from tests.expectations.test_laws import laws_of
+from tests.expectations.test_distributions import distributions_of
 
 # Nobody of the first secret has the second input, and inputs are published as they are.
 JOINT = Joint.from_counts(
     [[4000, 0], [2000, 4000]], Alphabet(("s",), (("a",), ("b",))), Alphabet(("x",), (("u",), ("v",)))
 )
-LAWS = laws_of(
+LAWS = distributions_of(
     JOINT,
     Protocol(
         np.array([[DENOMINATOR, 0], [0, DENOMINATOR]], dtype=np.uint64),
@@ -48,8 +48,8 @@ def test_a_lift_that_is_told_to_the_step_of_public_frequencies_is_close(
 ) -> None:
     step = lift_step(exact, off * expected)
     told = max(step, to_multiple(exact, step))
-    laws: Any = SimpleNamespace(output_masses=[int(expected)], whole=1, secrets={("a",): 1})
-    assert abs(told - exact) <= report_claims._coarseness(exact, laws, ("a",), 0)
+    distributions: Any = SimpleNamespace(output_masses=[int(expected)], whole=1, secrets={("a",): 1})
+    assert abs(told - exact) <= report_claims._coarseness(exact, distributions, ("a",), 0)
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ def test_what_versions_keep_is_what_each_of_them_tells() -> None:
     [(0.473, 0.4731, True), (1.0, 0.4731, False), (None, 0.4731, False), (None, 1.0, True), (0.473, None, True)],
 )
 def test_what_grouping_left_is_counted_again(stated: float | None, left: float | None, holds: bool) -> None:
-    finished: Any = SimpleNamespace(grouping_kept=left, laws=LAWS)
+    finished: Any = SimpleNamespace(grouping_kept=left, distributions=LAWS)
     assert (failures(report_claims._grouping({"grouping_kept": stated}, finished)) == {}) is holds

@@ -1,4 +1,4 @@
-"""What a protocol states of itself is the bound of the spec, a level not below its own, and the law of its weights."""
+"""A protocol states the bound of the spec, a level not below its own, and the distribution of its weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount import protocol_figures as figures
 from funnel.recount.plain_distributions import Distributions
-from tests.expectations.test_laws import laws_of
+from tests.expectations.test_distributions import distributions_of
 
 JOINT = Joint.from_counts(
     [[3000, 1000], [1000, 5000]], Alphabet(("s",), (("a",), ("b",))), Alphabet(("x",), (("u",), ("v",)))
@@ -26,8 +26,8 @@ QUARTER = DENOMINATOR // 4
 PRIOR = {"columns": ["x"], "symbols": [["u"], ["v"]], "probabilities": [0.4, 0.6]}
 
 
-def laws(*, reads_secret: bool) -> Distributions:
-    """A value is kept with a probability of three quarters; records outside draw from the law of the others."""
+def distributions(*, reads_secret: bool) -> Distributions:
+    """A value is kept with probability three quarters; records outside draw from the distribution of the others."""
     inputs = JOINT.read_by(("s", "x")).inputs if reads_secret else JOINT.inputs
     keeps = [symbol[-1] == "u" for symbol in inputs.symbols]
     first = [3 * QUARTER if kept else QUARTER for kept in keeps]
@@ -35,7 +35,7 @@ def laws(*, reads_secret: bool) -> Distributions:
     outside = DENOMINATOR * 9 // 20
     weights = np.array([first, [DENOMINATOR - weight for weight in first]], dtype=np.uint64)
     marginal = np.array([outside, DENOMINATOR - outside], dtype=np.uint64)
-    return laws_of(JOINT, Protocol(weights, marginal, inputs, JOINT.inputs))
+    return distributions_of(JOINT, Protocol(weights, marginal, inputs, JOINT.inputs))
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_the_stated_bound_is_the_one_of_the_spec(stated: Any, failure: str | Non
 
 
 @pytest.mark.parametrize("reads_secret", [False, True])
-def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secret: bool) -> None:
-    held = laws(reads_secret=reads_secret)
+def test_records_outside_the_alphabet_draw_from_the_distribution_of_the_others(reads_secret: bool) -> None:
+    held = distributions(reads_secret=reads_secret)
     assert held.reads_secret is reads_secret
     assert figures._is_marginal(held, PRIOR, 0.001)
     moved = DENOMINATOR // 1000
@@ -64,14 +64,14 @@ def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secr
 
 
 def test_posteriors_that_follow_from_the_prior_are_not_told() -> None:
-    held = laws(reads_secret=False)
+    held = distributions(reads_secret=False)
     assert list(figures._posteriors({"prior": PRIOR, "posterior": None}, held, 0.001)) == []
     ((part, _, _),) = figures._posteriors({"prior": PRIOR, "posterior": []}, held, 0.001)
     assert part == "posteriors"
 
 
 def test_posteriors_follow_from_weights_and_shares_of_what_is_read() -> None:
-    held = laws(reads_secret=True)
+    held = distributions(reads_secret=True)
 
     def found(**changes: Any) -> dict[str, str]:
         # 0.3 of 0.45 and 0.1 of 0.55, and the rest of each.

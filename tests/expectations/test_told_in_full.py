@@ -91,7 +91,7 @@ def test_all_of_it_is_judged_and_holds(finished: Finished) -> None:
     verdict = judge(finished)
     assert verdict.failed == ()
     assert KEYS in {result.name for result in verdict.results}
-    assert finished.laws.reads_secret
+    assert finished.distributions.reads_secret
 
 
 def test_keys_without_their_secret_are_not_taken_for_judged(finished: Finished) -> None:
@@ -152,13 +152,13 @@ def test_a_package_that_names_no_report_is_found(finished: Finished) -> None:
 
 
 PROTOCOL: list[tuple[tuple[str | int, ...], Callable[[Any], Any], str]] = [
-    (("posterior", 2, "probability"), lambda value: round(value + 0.002, 4), "law"),
+    (("posterior", 2, "probability"), lambda value: round(value + 0.002, 4), "distribution"),
     (
         ("posterior", 2, "inputs"),
         lambda told: {**told, (x := next(iter(told))): round(told[x] - 0.05, 4)},
-        "law",
+        "distribution",
     ),
-    (("prior", "columns"), lambda value: ["sex"], "law"),
+    (("prior", "columns"), lambda value: ["sex"], "distribution"),
 ]
 
 
@@ -166,7 +166,7 @@ PROTOCOL: list[tuple[tuple[str | int, ...], Callable[[Any], Any], str]] = [
 def test_a_figure_of_a_protocol_that_reads_the_secret_is_held_to_the_counts(
     finished: Finished, path: tuple[str | int, ...], value: Callable[[Any], Any], claim: str
 ) -> None:
-    assert failures(finished, "protocol and spec", "law") == {}
+    assert failures(finished, "protocol and spec", "distribution") == {}
     edit(finished.folder.protocol, lambda content: set_at(*path)(content, value))
     # What was read once is not read again.
-    assert claim in failures(replace(finished), "protocol and spec", "law")
+    assert claim in failures(replace(finished), "protocol and spec", "distribution")

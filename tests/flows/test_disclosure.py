@@ -108,7 +108,7 @@ def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) ->
     headline = page[page.index("Information kept") :].split("</dd>")[0]
     assert share in headline
     # Validation counts it again.
-    patch = Patch("funnel.report.public.public_figures", "laws.share(content.grouping_kept)", "0.999")
+    patch = Patch("funnel.report.public.public_figures", "distributions.share(content.grouping_kept)", "0.999")
     with patched(patch), pytest.raises(ReleaseRefused, match="grouping_kept"):
         run_release(spec, again=True, rotate=False)
     assert f"{left / asked * found['share']:.1%} of the information kept (" in _sentence(found)

@@ -210,7 +210,7 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         assert not numbers & (internal - plain), path.name
     # Nothing of it reaches a public figure but three, whoever has which history, where nobody is moved.
     bound = parse_guarantee(FindingsDocument.read(folder.findings).guarantee)
-    laws = SimpleNamespace(n=told[-1]["rows"], step=0.05, nats=lambda share: round(share / 0.05) * 0.05)
+    distributions = SimpleNamespace(n=told[-1]["rows"], step=0.05, nats=lambda share: round(share / 0.05) * 0.05)
     other = replace(
         found,
         histories=found.histories + 1,
@@ -229,7 +229,7 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
         bound=found.bound * 2,
         observers=tuple(replace(one, level=one.level / 2) for one in found.observers),
     )
-    assert public_history(found, bound, laws) == public_history(other, bound, laws)
+    assert public_history(found, bound, distributions) == public_history(other, bound, distributions)
     names = {field.name for field in fields(found)} - {"register", "versions", "outside", "alone", "entropy"}
     assert {name for name in names if getattr(found, name) != getattr(other, name)} >= names - {
         "units",

@@ -20,7 +20,7 @@ from funnel.recount.chapters import Rows
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
 from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
-from funnel.recount.path_laws import HistoryDistribution
+from funnel.recount.path_distributions import HistoryDistribution
 from funnel.recount.ratios import Side
 from funnel.register.register import Register
 from funnel.release.layout import ReleaseFolder
@@ -109,16 +109,20 @@ def test_the_secret_of_every_member_is_within_the_bound_in_two_versions(made: Ma
 
 
 def test_fractions_decide_the_same_of_every_member(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where limits on a law do not decide its fractions do: of the row of the household that it is about."""
+    """Where limits on a distribution do not decide its fractions do: of the row of the household that it is about."""
     usual, asked = recounted(made.spec), set[int]()
 
     def undecided(
-        sides: Sequence[Side], inner: Sequence[Side], law: HistoryDistribution, rows: Rows, shares: Sequence[int]
+        sides: Sequence[Side],
+        inner: Sequence[Side],
+        distribution: HistoryDistribution,
+        rows: Rows,
+        shares: Sequence[int],
     ) -> HistoryFinding:
-        if law.excess:
-            asked.add(law.row)
+        if distribution.excess:
+            asked.add(distribution.row)
             raise Undecided
-        return judge_history(sides, inner, law, rows, shares)
+        return judge_history(sides, inner, distribution, rows, shares)
 
     monkeypatch.setattr(histories, "judge_history", undecided)
     again = recounted(made.spec)

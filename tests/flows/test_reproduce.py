@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tests.stage import Stage
 
-TINY = ("reproduce", "pf", "3", "--laws", "3")
+TINY = ("reproduce", "pf", "3", "--distributions", "3")
 
 
 def test_a_killed_run_goes_on_where_it_was(stage: Stage, tmp_path: Path) -> None:
@@ -38,16 +38,16 @@ def test_a_killed_run_goes_on_where_it_was(stage: Stage, tmp_path: Path) -> None
     assert (docs / "pf.md").read_text() == (output / "pf" / "pf.md").read_text()
     assert "](pf.md)" in (docs / "index.md").read_text()
     numbers = json.loads((docs / "pf-numbers.json").read_text())
-    assert numbers["figures"]["3"]["cases"]["a = 5"]["LIP(ε)"]["laws"] == 3
+    assert numbers["figures"]["3"]["cases"]["a = 5"]["LIP(ε)"]["distributions"] == 3
 
 
 def test_another_figure_joins_the_page(stage: Stage, tmp_path: Path) -> None:
     first = stage.run("reproduce", "pf", "theorem-4", "--output", tmp_path)
     assert first.status == 0, first.stderr
     assert "Of what the text says 0 agree, 1 do not" in first.stdout
-    second = stage.run("reproduce", "pf", "7", "--laws", "1", "--output", tmp_path)
+    second = stage.run("reproduce", "pf", "7", "--distributions", "1", "--output", tmp_path)
     assert second.status == 0, second.stderr
-    # One law is the same law of figure theorem-4, whatever the number of laws.
+    # One distribution is the same distribution of figure theorem-4, whatever the number of distributions.
     text = (tmp_path / "pf" / "pf.md").read_text()
     assert "(pf-theorem-4.svg)" in text
     assert "(pf-7.svg)" in text

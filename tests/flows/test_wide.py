@@ -106,7 +106,7 @@ def test_what_is_spoilt_is_refused_and_found(
     copy = copied(folder, tmp_path / "copy")
     spoiled(copy, spoil)
     found = {check.name for check in recheck(copy) if check.state is State.FAILED}
-    assert found & {"law", "prior", "marginal", "leakage"}, found
+    assert found & {"distribution", "prior", "marginal", "leakage"}, found
     described = pipeline.describe
 
     def described_wrongly(*arguments: Any, **named: Any) -> Any:

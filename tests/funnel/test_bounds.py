@@ -1,4 +1,4 @@
-"""Bounds of true counts: which tables they hold, and that no joint law loses them on the way."""
+"""Bounds of true counts: which tables they hold, and that no joint distribution loses them on the way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.strategies import joints
 
 @st.composite
 def bounded(draw: st.DrawFn) -> Joint:
-    """A joint law with bounds around its counts."""
+    """A joint distribution with bounds around its counts."""
     joint = draw(joints())
     shape = joint.counts.shape
     below, above = (draw(arrays.arrays(np.int64, shape, elements=st.integers(0, 9))) for _ in range(2))
@@ -49,7 +49,7 @@ def test_what_reads_the_secret_keeps_the_bounds(joint: Joint) -> None:
 
 
 @given(bounded())
-def test_as_published_is_the_same_law_without_bounds(joint: Joint) -> None:
+def test_as_published_is_the_same_distribution_without_bounds(joint: Joint) -> None:
     published = joint.as_published
     assert published.bounds is None
     assert published.counts.tolist() == joint.counts.tolist()
@@ -113,30 +113,30 @@ def test_a_table_is_spread_over_its_secrets() -> None:
     assert spread(np.array([[1, 2], [3, 4]])).tolist() == [[1, 2, 0, 0], [0, 0, 3, 4]]
 
 
-# Where a joint law is made by hand, and why its bounds are not lost there.
+# Where a joint distribution is made by hand, and why its bounds are not lost there.
 _MADE_BY_HAND = {
     "joint.py": "counted, or with its bounds",
     "frequencies/public_counts.py": "made with them",
     "frequencies/widening.py": "exact counts, before noise",
     "frequencies/helping.py": "the same frequencies in other numbers of records, and with expected bounds",
     "disclosure/suggest.py": "counts that a suggestion is weighed by; no protocol is made for them",
-    "history/expected.py": "what expected people add up to; laws are those of published counts",
-    "history/expected_waves.py": "what real rows of units add up to; laws are those of published counts",
+    "history/expected.py": "what expected people add up to; distributions are those of published counts",
+    "history/expected_waves.py": "what real rows of units add up to; distributions are those of published counts",
     "history/unit_rows.py": "exact counts of rows, before noise",
     "register/truth.py": "exact counts, for the internal report",
     "tradeoff/alternatives.py": "public counts of what else could be published, with the bounds expected of them",
     "sample_size.py": "with bounds, or as many times the published counts",
-    "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
-    "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
+    "solver/presolve.py": "the nominal programme: what it finds is decided for the joint distribution it was made from",
+    "guarantees/base.py": "the counts a few outputs of a sparse protocol look at, of one without bounds alone",
     "guarantees/known_columns.py": "the records of an event, whose bounds are those of the box it is made with",
     "donors/record_classes.py": "exact counts, before they are protected",
     "donors/composition.py": "exact counts by class and part, before they are protected",
     "disclosure/threshold.py": "exact counts, for the grouping of values",
-    "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
+    "mechanisms/conditional_reporting.py": "refuses a distribution known up to noise where it would leave a secret out",
 }
 
 
-def test_no_other_place_makes_a_joint_law_from_parts_of_one() -> None:
+def test_no_other_place_makes_a_joint_distribution_from_parts_of_one() -> None:
     root = Path(funnel.__file__).parent
     made = set()
     for file in root.rglob("*.py"):

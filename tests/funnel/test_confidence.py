@@ -1,4 +1,4 @@
-"""The confidence set around an estimate: its radius from the χ² law, and how often it holds the truth."""
+"""The confidence set around an estimate: its radius from the χ² distribution, and how often it holds the truth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.strategies import joints
 
 
 @given(joints())
-def test_the_radius_leaves_out_alpha_of_the_chi_square_law(joint: Joint) -> None:
+def test_the_radius_leaves_out_alpha_of_the_chi_square_distribution(joint: Joint) -> None:
     wide, narrow = confidence_set(joint, 0.01), confidence_set(joint, 0.3)
     assert (wide.cells, wide.n) == (joint.counts.size, joint.n)
     if joint.counts.size == 1:
@@ -25,21 +25,21 @@ def test_the_radius_leaves_out_alpha_of_the_chi_square_law(joint: Joint) -> None
         assert gammainc((found.cells - 1) / 2, found.radius * joint.n / 2) == pytest.approx(1 - alpha)
 
 
-def test_it_holds_the_true_law_about_as_often_as_it_says() -> None:
+def test_it_holds_the_true_distribution_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(5)
-    law = rng.dirichlet(np.full(9, 3.0))
+    distribution = rng.dirichlet(np.full(9, 3.0))
     inside = 0
-    for sample in rng.multinomial(2000, law, size=1000):
+    for sample in rng.multinomial(2000, distribution, size=1000):
         found = confidence_set(Joint.from_counts(sample.reshape(3, 3)), 0.1)
-        inside += float(((sample / 2000 - law) ** 2 / law).sum()) <= found.radius
+        inside += float(((sample / 2000 - distribution) ** 2 / distribution).sum()) <= found.radius
     assert 0.87 <= inside / 1000 <= 0.93
 
 
-def coverage_and_doubt(law: np.ndarray, n: int) -> tuple[float, float]:
-    """How often F at .05 holds the law that n records are drawn from, and how often it says that it is doubtful."""
-    samples = np.random.default_rng(3).multinomial(n, law.ravel(), size=3000)
-    distance = ((samples / n - law.ravel()) ** 2 / law.ravel()).sum(axis=1)
-    sets = [confidence_set(Joint.from_counts(sample.reshape(law.shape))) for sample in samples[:400]]
+def coverage_and_doubt(distribution: np.ndarray, n: int) -> tuple[float, float]:
+    """How often F at .05 holds the distribution of n records, and how often it says that it is doubtful."""
+    samples = np.random.default_rng(3).multinomial(n, distribution.ravel(), size=3000)
+    distance = ((samples / n - distribution.ravel()) ** 2 / distribution.ravel()).sum(axis=1)
+    sets = [confidence_set(Joint.from_counts(sample.reshape(distribution.shape))) for sample in samples[:400]]
     return float((distance <= sets[0].radius).mean()), float(np.mean([found.doubtful for found in sets]))
 
 

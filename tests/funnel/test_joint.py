@@ -1,4 +1,4 @@
-"""Joint laws: the same counts from every kind of table, and clear refusals."""
+"""Joint distributions: the same counts from every kind of table, and clear refusals."""
 
 from __future__ import annotations
 

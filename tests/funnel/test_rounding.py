@@ -95,7 +95,7 @@ def test_masses_are_shares_of_what_an_input_has() -> None:
 
 
 @given(joints(min_inputs=2), st.integers(0, 2**32 - 1))
-def test_the_law_of_the_output_is_exact_however_weights_are_held(joint: Joint, seed: int) -> None:
+def test_the_distribution_of_the_output_is_exact_however_weights_are_held(joint: Joint, seed: int) -> None:
     weights = integer_weights(np.random.default_rng(seed).dirichlet(np.ones(3), size=len(joint.inputs)).T)
     counts = joint.counts.sum(axis=0).tolist()
     exact = [sum(n * w for n, w in zip(counts, row, strict=True)) // joint.n for row in weights.tolist()]
@@ -273,9 +273,9 @@ def test_a_matrix_of_others_is_a_protocol_with_its_own_level() -> None:
     assert exact_sums(pram.weights) == [DENOMINATOR] * 2
     np.testing.assert_allclose(pram.matrix, [[0.9, 0.25], [0.1, 0.75]], rtol=1e-15)
     given = np.array([[300 * 0.9 + 60 * 0.25, 300 * 0.1 + 60 * 0.75], [100 * 0.9 + 540 * 0.25, 100 * 0.1 + 540 * 0.75]])
-    law = given.sum(axis=0) / 1000
-    np.testing.assert_allclose(pram.marginal / DENOMINATOR, law, rtol=1e-15)
-    lifts = given / given.sum(axis=1, keepdims=True) / law
+    distribution = given.sum(axis=0) / 1000
+    np.testing.assert_allclose(pram.marginal / DENOMINATOR, distribution, rtol=1e-15)
+    lifts = given / given.sum(axis=1, keepdims=True) / distribution
     assert LIP(1.0).level(joint, pram).value == pytest.approx(np.abs(np.log(lifts)).max(), rel=1e-12)
     assert pram.mechanism == "pram"
     # Probabilities that were written with three digits add up to one, nearly.

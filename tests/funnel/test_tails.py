@@ -47,7 +47,7 @@ def test_tails_of_a_hundred_million_records() -> None:
     for sigmas in (-8.0, -5.0, 2.0, 6.0):
         k = int(300_000 + sigmas * sigma)
         (found,) = hypergeometric_two_sided(*(np.array([part]) for part in (k, marked, drawn, total)))
-        # The law is almost the normal one, with the correction of a finite population.
+        # The distribution is almost the normal one, with the correction of a finite population.
         normal = 2 * stats.norm.sf(abs(k - 300_000) / (sigma * np.sqrt(1 - drawn / total)))
         assert found == pytest.approx(normal, rel=0.05)
 

@@ -1,4 +1,4 @@
-"""Published numbers of the ALIP paper: Adult with S = relationship and X = occupation, and synthetic 17 × 5 laws."""
+"""Published numbers of the ALIP paper: Adult with S = relationship and X = occupation, and synthetic 17 × 5."""
 
 from __future__ import annotations
 
@@ -49,10 +49,13 @@ def test_adult_subset_random_response_lies_between(adult: Joint) -> None:
         assert merged < response < best
 
 
-def random_laws(number: int) -> list[Joint]:
+def random_distributions(number: int) -> list[Joint]:
     """Uniform, then normalised, as the paper makes them."""
     random = np.random.default_rng(0)
-    return [Joint.from_counts(np.rint(law / law.sum() * 1e6)) for law in random.random((number, 5, 17))]
+    return [
+        Joint.from_counts(np.rint(distribution / distribution.sum() * 1e6))
+        for distribution in random.random((number, 5, 17))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,15 +68,15 @@ def random_laws(number: int) -> list[Joint]:
     ],
 )
 def test_synthetic(name: str, budget: float, printed: float, number: int) -> None:
-    shares = [share(name, joint, budget) for joint in random_laws(number)]
+    shares = [share(name, joint, budget) for joint in random_distributions(number)]
     # The paper's mean is over another sample and printed to two digits.
     error = float(np.std(shares) / np.sqrt(number))
     assert abs(float(np.mean(shares)) - printed) < 3 * error + 0.01
 
 
 def test_the_watchdog_of_ldp_keeps_more_than_that_of_alip() -> None:
-    """ALIP proposition 2, for laws where neither has to merge more than its high-risk symbols."""
-    for joint in random_laws(20):
+    """ALIP proposition 2, for distributions where neither has to merge more than its high-risk symbols."""
+    for joint in random_distributions(20):
         both = (funnel.fit("watchdog", joint, g) for g in (LDP(2.0), ALIP(1.0, 1.0)))
         ldp, alip = (measures.mutual_information(joint, protocol) for protocol in both)
         assert ldp >= alip - 1e-12
@@ -81,7 +84,7 @@ def test_the_watchdog_of_ldp_keeps_more_than_that_of_alip() -> None:
 
 def test_alpha_lift_tends_to_alip() -> None:
     """ALIP section 6.2: α-lift privacy is a relaxation of ALIP that tightens as α grows."""
-    for joint in random_laws(3):
+    for joint in random_distributions(3):
         protocol = funnel.fit("grr", joint, ALIP(1.0, 1.0))
         levels = [AlphaLift(1.0, 1.0, order).level(joint, protocol).value for order in (2, 10, 100)]
         assert levels == sorted(levels)

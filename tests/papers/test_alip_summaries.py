@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from funnel import Joint, Protocol, measures
 from funnel.joint import FloatArray
-from tests.funnel.measures.channels import channels, full_law, protocol_of
+from tests.funnel.measures.channels import channels, full_distribution, protocol_of
 
 orders = st.one_of(st.sampled_from([0.5, 2.0, 10.0]), st.floats(1e-3, 100))
 
@@ -46,7 +46,7 @@ def power_mean(joint: Joint, lifts: FloatArray, alpha: float) -> FloatArray:
 
 
 def on_average(joint: Joint, protocol: Protocol, per_output: FloatArray) -> float:
-    marginal = full_law(joint, protocol).sum(axis=(0, 1))
+    marginal = full_distribution(joint, protocol).sum(axis=(0, 1))
     return float(marginal[marginal > 0] @ per_output)
 
 

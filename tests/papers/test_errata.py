@@ -89,7 +89,7 @@ def test_lip_does_not_give_ldp_of_half_the_budget() -> None:
 
 
 def test_conditional_reporting_can_beat_what_reads_the_input_alone() -> None:
-    """PF VII: "GRR and CR lie between Opt-LIP and OUE" is no law: Conditional Reporting reads the secret."""
+    """PF VII: "GRR and CR lie between Opt-LIP and OUE" is no distribution: Conditional Reporting reads the secret."""
     joint = Joint.from_counts([[60, 40], [40, 60]])
     reporting = funnel.fit("conditional-reporting", joint, LIP(0.05))
     best = funnel.optimal(joint, LIP(0.05))
@@ -138,7 +138,7 @@ RARE_TRAIT = [[99990, 10], [990, 10]]
 
 
 def channel(joint: Joint, matrix: FloatArray) -> Protocol:
-    """A channel (b, a) over all columns of a joint law as a protocol with numbered outputs."""
+    """A channel (b, a) over all columns of a joint distribution as a protocol with numbered outputs."""
     weights = integer_weights(matrix)
     columns = joint.inputs.columns
     outputs = Alphabet(columns, tuple((str(y),) * len(columns) for y in range(len(weights))))

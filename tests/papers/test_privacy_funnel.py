@@ -21,16 +21,16 @@ def test_ldp_by_the_cone_is_ldp_by_the_polytope_of_channels(seed: int) -> None:
     assert funnel.optimal(joint, LDP(0.5)).utility == pytest.approx(best_vertex(joint, 0.5)[0], abs=1e-6)
 
 
-def jeffreys_laws(number: int) -> list[Joint]:
+def jeffreys_distributions(number: int) -> list[Joint]:
     random = np.random.default_rng(1)
-    laws = random.dirichlet(np.full(15, 0.5), size=number).reshape(number, 3, 5)
-    return [Joint.from_counts(np.rint(law * 1e6)) for law in laws]
+    distributions = random.dirichlet(np.full(15, 0.5), size=number).reshape(number, 3, 5)
+    return [Joint.from_counts(np.rint(distribution * 1e6)) for distribution in distributions]
 
 
 def test_parameters_and_utilities_of_grr_and_conditional_reporting_go_together() -> None:
     """PF section VII: α_GRR - α_CR against the difference of utilities; the paper finds a correlation of about .98."""
     parameters, utilities = [], []
-    for joint in jeffreys_laws(40):
+    for joint in jeffreys_distributions(40):
         read = joint.with_secret()
         one, _ = calibrate(lambda alpha: grr_matrix(5, alpha), joint, LIP(1.0))
         two, _ = calibrate(lambda alpha, joint=joint: conditional_reporting_matrix(joint, alpha), read, LIP(1.0))

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, SolverError, SpecError
 from funnel.release.cache import Cache
 from funnel_papers import points as kept_points
+from funnel_papers.distributions import Distribution
 from funnel_papers.drawing import svg
 from funnel_papers.experiment import BEST, Curve, Experiment, Panel, Point, Results, Size, holds, not_above, number
-from funnel_papers.laws import Law
 from funnel_papers.measuring import trade_off
 from funnel_papers.page import Block, Figure, html_page, markdown, numbers_of, page_of
 from funnel_papers.points import measured
 from funnel_papers.registry import PAPERS, experiments_of, paper
-from funnel_papers.robust_measuring import RobustLaw
+from funnel_papers.robust_measuring import RobustDistribution
 from funnel_papers.rows import rowed
 from tests.projects import ROOT
 
@@ -36,12 +36,12 @@ ADULT = ROOT / "data" / "adult.parquet"
 def small(
     name: str, figure: str, xs: Sequence[float], wanted: Callable[[Point], bool] = lambda point: True
 ) -> Experiment:
-    """A figure with one law of each kind, and few places on its axis."""
+    """A figure with one distribution of each kind, and few places on its axis."""
     (whole,) = experiments_of(paper(name), [figure])
     places = {place: xs.index(x) for place, x in enumerate(whole.xs(Size())) if x in xs}
 
     def few(size: Size) -> list[Point]:
-        found = [point for point in whole.points(Size(laws=1)) if wanted(point)]
+        found = [point for point in whole.points(Size(distributions=1)) if wanted(point)]
         return [
             point if point.at is None else replace(point, at=places[point.at])
             for point in found
@@ -81,7 +81,7 @@ def result_of(name: str, cache: Cache) -> Results:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_nothing_is_above_what_bounds_it(name: str, cache: Cache) -> None:
-    """Law by law; and every curve that is declared is there, or the figure would be empty and all orders hold."""
+    """By distribution; every declared curve is there, or the figure would be empty and all orders hold."""
     results = result_of(name, cache)
     compared = SMALL[name].check(results)
     bounded = [order for order in SMALL[name].orders if order[1].startswith("bound") or order[1].endswith("bound")]
@@ -139,11 +139,13 @@ def test_what_the_papers_have_wrong_is_found(cache: Cache) -> None:
     assert not between.ours.startswith("0 times")
 
 
-def test_laws_and_measures_are_those_of_the_benchmark_on_200_laws() -> None:
+def test_distributions_and_measures_are_those_of_the_benchmark_on_200_distributions() -> None:
     rows = json.loads((ROOT / "benchmarks" / "results" / "robust-figure2.json").read_text(encoding="utf-8"))
     for row in (rows[1], rows[607]):
-        law = RobustLaw(Law("sampled", (3, 3), row["law"], 1000).joint(ADULT), row["epsilon"], 10.0)
-        found = law.published()
+        distribution = RobustDistribution(
+            Distribution("sampled", (3, 3), row["distribution"], 1000).joint(ADULT), row["epsilon"], 10.0
+        )
+        found = distribution.published()
         for label, name in (("GRR", "grr"), ("IR", "independent-reporting"), ("CR", "robust-conditional-reporting")):
             assert found[label] == pytest.approx(row[name], abs=1e-6)
 
@@ -179,18 +181,20 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_points_are_kept_under_all_they_depend_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    point = Point("case", "law 0", trade_off, Law("uniform", (2, 3), 0), {"mechanism": "grr", "share": 0.5})
+    point = Point(
+        "case", "distribution 0", trade_off, Distribution("uniform", (2, 3), 0), {"mechanism": "grr", "share": 0.5}
+    )
     other_data = tmp_path / "other.parquet"
     other_data.write_bytes(ADULT.read_bytes()[:-1])
-    adult = replace(point, law=Law("adult", columns=("sex", "race")))
+    adult = replace(point, distribution=Distribution("adult", columns=("sex", "race")))
     keys = [
         kept_points._key(one, xs, data)
         for one, xs, data in (
             (point, (1.0,), ADULT),
             (point, (2.0,), ADULT),
             (replace(point, measure=rowed), (1.0,), ADULT),
-            (replace(point, law=Law("uniform", (2, 3), 1)), (1.0,), ADULT),
-            (replace(point, law=Law("jeffreys", (2, 3), 0)), (1.0,), ADULT),
+            (replace(point, distribution=Distribution("uniform", (2, 3), 1)), (1.0,), ADULT),
+            (replace(point, distribution=Distribution("jeffreys", (2, 3), 0)), (1.0,), ADULT),
             (replace(point, settings={"mechanism": "grr", "share": 0.4}), (1.0,), ADULT),
             (adult, (1.0,), ADULT),
             (adult, (1.0,), other_data),
@@ -198,22 +202,22 @@ def test_points_are_kept_under_all_they_depend_on(monkeypatch: pytest.MonkeyPatc
     ]
     assert len(set(keys)) == len(keys)
     # What a result is called, and Adult where it is not looked at, change nothing.
-    same = kept_points._key(replace(point, case="other", subject="law 9"), (1.0,), tmp_path / "gone")
+    same = kept_points._key(replace(point, case="other", subject="distribution 9"), (1.0,), tmp_path / "gone")
     assert same == keys[0]
     monkeypatch.setattr(kept_points, "code", lambda: "other code")
     assert kept_points._key(point, (1.0,), ADULT) != keys[0]
 
 
-def test_a_law_is_the_same_every_time() -> None:
+def test_a_distribution_is_the_same_every_time() -> None:
     for kind, records in (("uniform", 0), ("jeffreys", 0), ("sampled", 500)):
-        one, same, other = (Law(kind, (3, 2, 2), seed, records).joint(ADULT) for seed in (4, 4, 5))  # type: ignore[arg-type]
+        one, same, other = (Distribution(kind, (3, 2, 2), seed, records).joint(ADULT) for seed in (4, 4, 5))  # type: ignore[arg-type]
         assert (one.counts == same.counts).all()
         assert (one.counts != other.counts).any()
         assert one.counts.shape == (3, 4)
         assert one.inputs.columns == ("x1", "x2")
         assert one.counts.sum(axis=1).all()
         assert kind != "sampled" or one.n == records
-    adult = Law("adult", columns=("relationship", "occupation"), without=("relationship", "Other-relative"))
+    adult = Distribution("adult", columns=("relationship", "occupation"), without=("relationship", "Other-relative"))
     assert adult.joint(ADULT).counts.shape == (5, 15)
     with pytest.raises(DataError, match="--adult"):
         adult.joint(Path("gone.parquet"))
@@ -229,7 +233,7 @@ def test_a_printed_number_agrees_as_far_as_digits_and_chance_allow(values: list[
 
 def test_claims_about_nothing_are_not_judged() -> None:
     nothing = Results((1.0,))
-    assert number(0.5, lambda results: results.at("laws", "kept", 1.0), 0.01)(nothing).agrees is None
+    assert number(0.5, lambda results: results.at("distributions", "kept", 1.0), 0.01)(nothing).agrees is None
     assert not_above("a", "b")(nothing).agrees is None
     assert holds(lambda results: [True, False], "always")(nothing).agrees is False
 
@@ -278,9 +282,9 @@ class Read(HTMLParser):
 @pytest.mark.parametrize("name", PAPERS)
 def test_pages_are_whole(name: str, cache: Cache) -> None:
     figures = figures_of(name, cache)
-    blocks = page_of(paper(name), figures, Size(laws=1))
+    blocks = page_of(paper(name), figures, Size(distributions=1))
     text = markdown(blocks)
-    assert f"funnel reproduce {name} --laws 1\n" in text
+    assert f"funnel reproduce {name} --distributions 1\n" in text
     for figure in figures:
         assert f"]({figure.file})" in text
     for block in blocks:
@@ -297,7 +301,7 @@ def test_pages_are_whole(name: str, cache: Cache) -> None:
     assert len(set(read.names)) == len(read.names)
     assert {used[1:] for used in read.used} <= set(read.names)
 
-    numbers = numbers_of(paper(name), figures, Size(laws=1), "code")
+    numbers = numbers_of(paper(name), figures, Size(distributions=1), "code")
     assert json.loads(json.dumps(numbers, allow_nan=False)) == numbers
     assert list(numbers["figures"]) == [figure.experiment.name for figure in figures]
 
@@ -316,21 +320,25 @@ def test_what_is_not_there_is_refused_with_what_there_is() -> None:
     assert names == ["3", "4"]
 
 
-def test_curves_of_a_shared_panel_are_over_the_same_laws() -> None:
-    """A mechanism that keeps more on every law must not look worse because it was measured of other laws."""
+def test_curves_of_a_shared_panel_are_over_the_same_distributions() -> None:
+    """A mechanism that keeps more on every distribution must not look worse because others were measured."""
     results = Results((1.0,))
-    results.cases["laws"] = {
-        "better": {"law 0": [0.2], "law 1": [None]},
-        "worse": {"law 0": [0.1], "law 1": [0.9], "law 2": [0.8]},
+    results.cases["distributions"] = {
+        "better": {"distribution 0": [0.2], "distribution 1": [None]},
+        "worse": {"distribution 0": [0.1], "distribution 1": [0.9], "distribution 2": [0.8]},
     }
     curves = (Curve("better", "better"), Curve("worse", "worse"), Curve("missing", "missing"))
-    panel = Panel("laws", "", curves, shared=True)
+    panel = Panel("distributions", "", curves, shared=True)
     shared = results.of(panel)
-    assert (shared.mean("laws", "better")[0], shared.mean("laws", "worse")[0]) == (0.2, 0.1)
-    assert results.of(replace(panel, shared=False)).mean("laws", "worse")[0] == pytest.approx(0.6)
-    # The best of several is the best on every law, of what is known of it.
+    assert (shared.mean("distributions", "better")[0], shared.mean("distributions", "worse")[0]) == (0.2, 0.1)
+    assert results.of(replace(panel, shared=False)).mean("distributions", "worse")[0] == pytest.approx(0.6)
+    # The best of several is the best on every distribution, of what is known of it.
     best = results.of(replace(panel, shared=False, best=("better", "worse", "missing")))
-    assert best.cases["laws"][BEST] == {"law 0": [0.2], "law 1": [0.9], "law 2": [0.8]}
+    assert best.cases["distributions"][BEST] == {
+        "distribution 0": [0.2],
+        "distribution 1": [0.9],
+        "distribution 2": [0.8],
+    }
 
 
 DOCS = ROOT / "docs" / "papers"

@@ -196,7 +196,7 @@ DRAWING = [
     ),
     Mutant(
         "keys without secret",
-        "whoever knows the key of a record knows its word",
+        "an observer who knows the key of a record knows its word",
         "funnel.sampling.keyed",
         "info=info).derive(record_key.secret)",
         "info=info).derive(bytes(32))",

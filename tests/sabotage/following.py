@@ -1,4 +1,4 @@
-"""Sabotage of what is drawn given everything published before: laws, bounds, decisions, and what the register keeps."""
+"""Sabotage of draws given everything published before: distributions, bounds, decisions, and the register."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR, UNITS
 
 CAUGHT = "register"
-TOLD = "law"
+TOLD = "distribution"
 
 FOLLOWING = [
     Mutant(
-        "answers forgotten in the law",
+        "answers forgotten in the distribution",
         "what was published before is not taken into account",
         "funnel.history.distributions",
         "values = (by_cell * rows[:, None, None, :]).reshape(len(these), by_cell.shape[1], c * a)",
@@ -31,8 +31,8 @@ FOLLOWING = [
         "every history draws from one channel",
         "rows that are proven for other histories",
         "funnel.history.prove",
-        "return described(standing, library, drawn_from)",
-        "return described(standing, library, drawn_from * 0)",
+        "return described(status, library, drawn_from)",
+        "return described(status, library, drawn_from * 0)",
         CAUGHT,
         SECOND_YEAR,
     ),
@@ -165,10 +165,10 @@ FOLLOWING = [
             ),
             (
                 "changes of another version",
-                "laws of histories by what became of others",
+                "distributions of histories by what became of others",
                 "funnel.register.chapters",
-                "enumerate(zip(changes.since, laws, strict=True))",
-                "enumerate(zip(changes.since[::-1], laws, strict=True))",
+                "enumerate(zip(changes.since, distributions, strict=True))",
+                "enumerate(zip(changes.since[::-1], distributions, strict=True))",
                 CAUGHT,
             ),
             (
@@ -181,7 +181,7 @@ FOLLOWING = [
             ),
             (
                 "changes of one secret for those of another",
-                "laws of histories by what became of others",
+                "distributions of histories by what became of others",
                 "funnel.frequencies.moves",
                 "    return np.stack(rows)",
                 "    return np.stack(rows[::-1])",
@@ -189,7 +189,7 @@ FOLLOWING = [
             ),
             (
                 "inputs of one secret for those of another",
-                "laws of histories by what others have now",
+                "distributions of histories by what others have now",
                 "funnel.frequencies.moves",
                 "return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts])",
                 "return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts[::-1]])",

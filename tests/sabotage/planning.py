@@ -53,11 +53,11 @@ PLANNING = [
     ),
     Mutant(
         "the marginal turned",
-        "records outside the alphabet draw from a law that is not the marginal",
+        "records outside the alphabet draw from a distribution that is not the marginal",
         "funnel.release.coarse",
         "coarse = replace(protocol, weights=weights, marginal=marginal)",
         "coarse = replace(protocol, weights=weights, marginal=marginal[::-1].copy())",
-        "law",
+        "distribution",
         COUNTED,
     ),
     Mutant(

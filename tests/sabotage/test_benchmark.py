@@ -29,7 +29,7 @@ def test_exact_bounds_on_probabilities() -> None:
     assert at_least(290, 300) < 290 / 300 < at_most(290, 300)
 
 
-def test_p_values_that_are_too_small_are_above_the_uniform_law() -> None:
+def test_p_values_that_are_too_small_are_above_the_uniform_distribution() -> None:
     uniform = (np.arange(1000) + 0.5) / 1000
     excess, allowed = above_uniform(uniform)
     assert excess < allowed

@@ -76,13 +76,13 @@ def weighted(protocol: Protocol, weights: np.ndarray) -> Protocol:
 
 def reading(joint: Joint, protocol: Protocol) -> Protocol:
     """The protocol, a little nearer to the constant one, with two classes of one secret that exchange a few more."""
-    law, channel = joint.p_input, 0.98 * protocol.matrix + 0.02 * joint.p_input[:, np.newaxis]
+    distribution, channel = joint.p_input, 0.98 * protocol.matrix + 0.02 * joint.p_input[:, np.newaxis]
     symbols = joint.inputs.symbols
-    x, y = [x for x, symbol in enumerate(symbols) if symbol[0] == symbols[0][0] and law[x]][:2]
-    flow = 1e-4 * min(law[x], law[y])
+    x, y = [x for x, symbol in enumerate(symbols) if symbol[0] == symbols[0][0] and distribution[x]][:2]
+    flow = 1e-4 * min(distribution[x], distribution[y])
     for one, other in ((x, y), (y, x)):
-        channel[one, one] -= flow / law[one]
-        channel[other, one] += flow / law[one]
+        channel[one, one] -= flow / distribution[one]
+        channel[other, one] += flow / distribution[one]
     return weighted(protocol, integer_weights(channel))
 
 
@@ -107,10 +107,10 @@ def where_expected(real: Observed, expected: Observed) -> Observed:
     records = np.bincount(pairs, weights=real.records, minlength=int(expected.nodes.max() + 1) * a).astype(np.int64)
     np.maximum.at(records, expected.nodes * a + expected.inputs, 1)
     found = np.flatnonzero(records)
-    law = expected.joint.p / np.maximum(expected.joint.p_input, 1 / expected.joint.n)
+    distribution = expected.joint.p / np.maximum(expected.joint.p_input, 1 / expected.joint.n)
     n = np.bincount(found % a, weights=records[found], minlength=a).astype(np.int64)
-    people = np.floor(law * n).astype(np.int64)
-    people[law.argmax(axis=0), np.arange(a)] += n - people.sum(axis=0)
+    people = np.floor(distribution * n).astype(np.int64)
+    people[distribution.argmax(axis=0), np.arange(a)] += n - people.sum(axis=0)
     totals = Joint.from_counts(people, expected.joint.secret, expected.joint.inputs)
     return replace(
         expected, nodes=found // a, inputs=found % a, records=records[found], silent=None, totals=totals, weight=1.0
@@ -277,5 +277,5 @@ def bar_one(counts: IntArray, noise: IntArray) -> IntArray:
 
 
 def anew(counts: IntArray, noise: IntArray) -> IntArray:
-    """Counts with noise of the same law that nothing derives again."""
+    """Counts with noise of the same distribution that nothing derives again."""
     return counts + draw_noise(noise.size, 1.0).reshape(counts.shape)

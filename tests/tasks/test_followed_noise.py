@@ -29,7 +29,7 @@ from funnel.history.past import Past
 from funnel.joint import IntArray
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.frequencies import PublicFrequencies, own_draws, spent_complaints
-from funnel.recount.move_law import MoveDistribution, distribution_since
+from funnel.recount.move_distribution import MoveDistribution, distribution_since
 from funnel.recount.noisy_moves import Since
 from funnel.register.register import Register
 from funnel.register.truth import Reader, true_past
@@ -133,7 +133,7 @@ class ByHand:
         found = Counter(self.cells[wave].values())
         return [found[cell] for cell in range(chapter.joint.counts.size)]
 
-    def _law(self, v: int, t: int) -> MoveDistribution:
+    def _distribution(self, v: int, t: int) -> MoveDistribution:
         """By the second computation, of tables that are counted here."""
         c, a = self.past.chapters[t].joint.counts.shape
         secrets, stayed, left = ([[0] * n for _ in range(c)] for n in (c, a, a))
@@ -151,19 +151,19 @@ class ByHand:
         return distribution_since(Since("before", *tables), *values, self._counts(t), alike=True)
 
     def _before(self, node: int, t: int) -> tuple[list[Fraction], list[int]]:
-        """P(s, x | h) before a wave, by cell, and how common secrets are, for whoever knows the true tables."""
+        """P(s, x | h) before a wave, by cell, and how common secrets are, for an observer who knows the true tables."""
         c, a = self.past.chapters[t].joint.counts.shape
         if node == 0:
             counts = self._counts(t)
             return list(map(Fraction, counts)), [sum(counts[s * a : (s + 1) * a]) for s in range(c)]
         v = int(self.past.versions_of(np.array([node]))[0])
-        after, law = self._after(node, v), self._law(v, t)
+        after, distribution = self._after(node, v), self._distribution(v, t)
         found = [Fraction(0)] * (c * a)
         for cell, share in enumerate(after):
-            row, total = law.row(cell)
+            row, total = distribution.row(cell)
             for to, records in row.items():
                 found[to] += share * Fraction(records, total)
-        return found, list(law.by_secret)
+        return found, list(distribution.by_secret)
 
     def _after(self, node: int, v: int) -> list[Fraction]:
         chapter = self.past.chapters[v]
@@ -177,11 +177,11 @@ class ByHand:
         c, a = chapter.joint.counts.shape
         level, beyond, moved, outside = 0.0, 0.0, 0, 0
         for node, people in Counter(before for before, _ in self.said[t].values()).items():
-            law, prior = self._before(node, t)
+            distribution, prior = self._before(node, t)
             rows = chapter.library[int(chapter.channels_of(np.array([node]))[0])].tolist()
             found = []
             for row in ([1] * a, *rows):
-                told = [sum(law[s * a + x] * row[x] for x in range(a)) for s in range(c)]
+                told = [sum(distribution[s * a + x] * row[x] for x in range(a)) for s in range(c)]
                 lifts = [one * sum(prior) / (sum(told) * n) for one, n in zip(told, prior, strict=True) if any(told)]
                 found.append((sum(told), max((abs(math.log(lift)) for lift in lifts), default=0.0)))
             (_, alone), *answers = found
@@ -222,7 +222,7 @@ def test_counts_in_the_register_are_the_published_ones(panel: Path) -> None:
         assert entry.noise == public.epsilon_counts == (2.0 if version == "1.0.0" else 1.0)
         people = pq.read_metadata(register.root / entry.folder / "people.parquet").num_rows
         assert people == Record.read(folder.record).rows
-    # Both computations take them for the law, and no history leaves the bound.
+    # Both computations take them for the distribution, and no history leaves the bound.
     found = recount_histories(register.root)
     assert not found.complaints
     assert [(version.complaints, version.broken) for version in found.versions] == [((), ())] * 3

@@ -1,4 +1,4 @@
-"""People who are the same, under noise, with a bound for whoever knows the true counts as well: released and judged."""
+"""The same people under noise, with a bound also for an observer who knows the true counts: released and judged."""
 
 from __future__ import annotations
 

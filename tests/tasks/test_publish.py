@@ -139,7 +139,17 @@ def test_validation_and_the_audit_before_the_publication_make_every_check_of_one
     assert {"package", "report page", "guarantee", "frequencies"} <= left_out
     assert [check for check in after if check.name not in {*once, *left_out}] == before
     assert {check.state for check in before} == {State.PASSED}
-    always = {"signature", "versions", "kept record", "record", "files", "documents", "parquet", "leakage", "law"}
+    always = {
+        "signature",
+        "versions",
+        "kept record",
+        "record",
+        "files",
+        "documents",
+        "parquet",
+        "leakage",
+        "distribution",
+    }
     assert always <= {check.name for check in before}
 
 

@@ -31,7 +31,7 @@ from funnel.release.public.rounding import (
 from funnel.release.public_report import Consistency, Estimation, Figures, History, HistoryObserver
 
 
-def public_history(history: FoundHistory, guarantee: Guarantee, laws: PublicDistributions) -> History:
+def public_history(history: FoundHistory, guarantee: Guarantee, distributions: PublicDistributions) -> History:
     """What is published of the histories of people: shares alone, none of them finer than other public shares.
 
     With noise, of exact findings about expected people alone. At least one step of shares may be outside the bound:
@@ -39,19 +39,19 @@ def public_history(history: FoundHistory, guarantee: Guarantee, laws: PublicDist
     """
     found: list[tuple[FoundObserver | ExpectedObserver, float]]
     if history.expected is None:
-        found = [(one, one.outside / (history.units or laws.n)) for one in history.observers]
+        found = [(one, one.outside / (history.units or distributions.n)) for one in history.observers]
     else:
         found = [(one, one.outside) for one in history.expected.observers]
     return History(
         versions=history.versions,
-        share_alone=laws.nats(history.share_alone),
-        outside_at_most=share_at_most(max(share for one, share in found if one.bounded), laws.step),
-        observers=tuple(_observer(one, share, guarantee, laws) for one, share in found),
+        share_alone=distributions.nats(history.share_alone),
+        outside_at_most=share_at_most(max(share for one, share in found if one.bounded), distributions.step),
+        observers=tuple(_observer(one, share, guarantee, distributions) for one, share in found),
     )
 
 
 def _observer(
-    found: FoundObserver | ExpectedObserver, share: float, guarantee: Guarantee, laws: PublicDistributions
+    found: FoundObserver | ExpectedObserver, share: float, guarantee: Guarantee, distributions: PublicDistributions
 ) -> HistoryObserver:
     """Of exact findings, and the share of the people who are outside by these.
 
@@ -66,7 +66,7 @@ def _observer(
         bounded=found.bounded,
         level=level,
         level_of_all=of_all,
-        outside_at_most=share_at_most(share, laws.step),
+        outside_at_most=share_at_most(share, distributions.step),
     )
 
 
@@ -115,30 +115,30 @@ class PublicFindings:
     explained: Explained | None = None
 
     @classmethod
-    def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicDistributions) -> PublicFindings:
+    def of(cls, audited: Audited, guarantee: Guarantee, distributions: PublicDistributions) -> PublicFindings:
         """Of what was found under public frequencies."""
-        findings, confidence = audited.law, audited.law.confidence
-        levels = _Levels(guarantee, findings.holds, _is_constant(laws))
+        findings, confidence = audited.distribution, audited.distribution.confidence
+        levels = _Levels(guarantee, findings.holds, _is_constant(distributions))
         explained = findings.explained
         if explained is not None:
-            explained = replace(explained, share=min(1.0, laws.nats(explained.share)))
+            explained = replace(explained, share=min(1.0, distributions.nats(explained.share)))
         figures = Figures(
             holds=findings.holds,
             level=levels.public(findings.level),
             level_factor=_factor(findings, levels),
             rules_out=_rules_out(findings),
-            worst_of_many_laws=findings.level_ratio is None,
-            utility=laws.nats(findings.utility),
+            worst_of_many_distributions=findings.level_ratio is None,
+            utility=distributions.nats(findings.utility),
             # Something to know does not look like nothing.
-            entropy=max(laws.nats(findings.entropy), laws.step) if findings.entropy > 0 else 0.0,
-            share=laws.nats(findings.share),
+            entropy=max(distributions.nats(findings.entropy), distributions.step) if findings.entropy > 0 else 0.0,
+            share=distributions.nats(findings.share),
             secret_information=rounded(findings.secret_information, LIFT_DIGITS),
-            guess_accuracy=laws.nats(findings.guess_accuracy),
-            prior_guess_accuracy=laws.nats(findings.prior_guess_accuracy),
+            guess_accuracy=distributions.nats(findings.guess_accuracy),
+            prior_guess_accuracy=distributions.nats(findings.prior_guess_accuracy),
             rows=audited.rows,
             outside=audited.outside,
             consistency=None if audited.history is not None else _consistency(audited.consistency),
-            history=None if audited.history is None else public_history(audited.history, guarantee, laws),
+            history=None if audited.history is None else public_history(audited.history, guarantee, distributions),
             explained=None if explained is None else explained.share,
         )
         estimation = Estimation(
@@ -151,7 +151,7 @@ class PublicFindings:
             plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
         )
-        lift = _within(laws.lifts(findings.lift), guarantee, findings.holds)
+        lift = _within(distributions.lifts(findings.lift), guarantee, findings.holds)
         return cls(figures, estimation, _witness(findings), lift, _ratios(findings, guarantee), explained)
 
 
@@ -187,12 +187,12 @@ class _Levels:
         return None if level is None else self.public(level)
 
 
-def _is_constant(laws: PublicDistributions) -> bool:
+def _is_constant(distributions: PublicDistributions) -> bool:
     """Whether the same is published of everybody: no output changes what is believed of the input."""
-    if isinstance(laws.posterior, np.ndarray):
-        seen = laws.posterior[laws.p_output > 0]
+    if isinstance(distributions.posterior, np.ndarray):
+        seen = distributions.posterior[distributions.p_output > 0]
         return bool((np.ptp(seen, axis=0) < 1e-12).all())
-    rows = (laws.sources(int(y)) for y in np.flatnonzero(laws.p_output > 0))
+    rows = (distributions.sources(int(y)) for y in np.flatnonzero(distributions.p_output > 0))
     first, shares = next(rows)
     return all(np.array_equal(first, inputs) and np.ptp([shares, part], axis=0).max() < 1e-12 for inputs, part in rows)
 
@@ -240,7 +240,7 @@ def _factor(findings: DistributionFindings, levels: _Levels) -> float | None:
         # The level, where it is that of this ratio, is proven not to be below its logarithm.
         level = findings.level if math.isclose(level, findings.level) else level * (1 + 1e-12)
     elif findings.witness_other_secret is not None and math.isfinite(findings.level):
-        # Two secrets compared without an exact fraction: a worst case over many laws.
+        # Two secrets compared without an exact fraction: a worst case over many distributions.
         level = findings.level
     else:
         return None
@@ -260,13 +260,13 @@ class PublicRelease:
 
     Attributes
     ----------
-    laws : PublicDistributions
+    distributions : PublicDistributions
     findings : PublicFindings
     mechanisms : tuple of dict
         The comparison of mechanisms, best first, with the keys of `funnel.planning.PlanRow.to_dict`.
     """
 
-    laws: PublicDistributions
+    distributions: PublicDistributions
     findings: PublicFindings
     mechanisms: tuple[dict[str, Any], ...]
 
@@ -285,6 +285,6 @@ class PublicRelease:
         DataError
             If the protocol reads other columns.
         """
-        laws = PublicDistributions.of(audited.frequencies, protocol)
-        told = tuple(laws.compared(row, guarantee) for row in mechanisms)
-        return cls(laws, PublicFindings.of(audited, guarantee, laws), told)
+        distributions = PublicDistributions.of(audited.frequencies, protocol)
+        told = tuple(distributions.compared(row, guarantee) for row in mechanisms)
+        return cls(distributions, PublicFindings.of(audited, guarantee, distributions), told)

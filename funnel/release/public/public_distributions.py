@@ -47,7 +47,7 @@ class SparsePosterior:
 
     @classmethod
     def of(cls, weights: SparseWeights, shares: FloatArray) -> tuple[SparsePosterior, FloatArray]:
-        """The posterior and the law of the outputs, for shares of the inputs that add up to one."""
+        """The posterior and the distribution of the outputs, for shares of the inputs that add up to one."""
         joint = weights.values / np.float64(DENOMINATOR) * shares[weights.inputs]
         outputs = np.bincount(weights.outputs, weights=joint, minlength=weights.shape[0]).astype(np.float64)
         whole = outputs[weights.outputs]
@@ -70,11 +70,11 @@ def posterior_of(
     return _given_output(weights.T * (shares / shares.sum())[:, np.newaxis])
 
 
-def _given_output(law: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _given_output(distribution: FloatArray) -> tuple[FloatArray, FloatArray]:
     """P(x|y) and P(y) of shares (a, b) of input and output."""
-    p_output = law.sum(axis=0)
-    posterior = np.full(law.T.shape, np.nan)
-    np.divide(law.T, p_output[:, np.newaxis], out=posterior, where=p_output[:, np.newaxis] > 0)
+    p_output = distribution.sum(axis=0)
+    posterior = np.full(distribution.T.shape, np.nan)
+    np.divide(distribution.T, p_output[:, np.newaxis], out=posterior, where=p_output[:, np.newaxis] > 0)
     return posterior, p_output
 
 
@@ -132,8 +132,8 @@ class PublicDistributions:
         if protocol.inputs.columns == joint.inputs.columns:
             posterior, p_output = posterior_of(protocol, joint.inputs, p_input, step)
         else:
-            law = public_shares(measures.input_output_distribution(joint, protocol), step)
-            posterior, p_output = _given_output(law / law.sum())
+            distribution = public_shares(measures.input_output_distribution(joint, protocol), step)
+            posterior, p_output = _given_output(distribution / distribution.sum())
         return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, posterior, step)
 
     def sources(self, y: int) -> tuple[IntArray, FloatArray]:
@@ -213,16 +213,19 @@ class PublicRarity:
     combinations: Words
 
     @classmethod
-    def of(cls, frequencies: Frequencies, laws: PublicDistributions) -> PublicRarity:
-        """Of public frequencies and their published laws."""
+    def of(cls, frequencies: Frequencies, distributions: PublicDistributions) -> PublicRarity:
+        """Of public frequencies and their published distributions."""
         share = float((frequencies.joint.by_class.counts < RECORDS).mean())
         words: Words = (
             "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
         )
-        return cls.from_words(laws, words)
+        return cls.from_words(distributions, words)
 
     @classmethod
-    def from_words(cls, laws: PublicDistributions, combinations: Words) -> PublicRarity:
-        """Of published laws, and what is said of combinations."""
-        inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
-        return cls(int(np.ceil(1.5 * laws.step * laws.n)), inputs, secrets, combinations)
+    def from_words(cls, distributions: PublicDistributions, combinations: Words) -> PublicRarity:
+        """Of published distributions, and what is said of combinations."""
+        inputs, secrets = (
+            int(((p > 0) & (p <= distributions.step * (1 + 1e-9))).sum())
+            for p in (distributions.p_input, distributions.p_secret)
+        )
+        return cls(int(np.ceil(1.5 * distributions.step * distributions.n)), inputs, secrets, combinations)

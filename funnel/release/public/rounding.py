@@ -54,7 +54,7 @@ def public_shares(shares: FloatArray, step: float) -> FloatArray:
 
 
 def distribution_of_rare(shares: FloatArray, step: float) -> FloatArray:
-    """A law from public shares that are mostly one step, as those of a wide table: what the others leave, equally.
+    """A distribution from public shares that are mostly one step, as of a wide table: what others leave, equally.
 
     Ten thousand values of a step each add up to ten, so that to divide by their sum would make common values rare. What
     is left by those of more than a step follows from public numbers, and so does how many others there are.

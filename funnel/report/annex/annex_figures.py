@@ -69,9 +69,9 @@ def _linked(report: PublicReport, protocol: ProtocolDocument) -> Figures:
     known: dict[tuple[str, ...], int] = {}
     of = np.array([known.setdefault(_without(symbol, hidden), len(known)) for symbol in prior.symbols])
     p_known, best, guessed = np.bincount(of, weights=p), np.zeros(len(known)), 0.0
-    for mass, law in _posteriors(protocol, p):
-        best = np.maximum(best, np.bincount(of, weights=law, minlength=len(known)))
-        guessed += mass * float(_largest(of, law, len(known)).sum())
+    for mass, distribution in _posteriors(protocol, p):
+        best = np.maximum(best, np.bincount(of, weights=distribution, minlength=len(known)))
+        guessed += mass * float(_largest(of, distribution, len(known)).sum())
     figures = {
         "linked": float(np.minimum(p_known, best / rows).sum()),
         "linked_truth": float(np.minimum(p_known, 1 / rows).sum()),
@@ -90,25 +90,25 @@ def _posteriors(protocol: ProtocolDocument, p: FloatArray) -> Iterator[tuple[flo
     """P(y) and P(x|y), shape (a,), of every output that can occur."""
     if protocol.posterior is not None:
         for entry in protocol.posterior:
-            law = np.zeros(len(p))
-            law[[int(x) for x in entry.inputs]] = list(entry.inputs.values())
-            if entry.probability > 0 and law.sum() > 0:
-                yield entry.probability, law / law.sum()
+            distribution = np.zeros(len(p))
+            distribution[[int(x) for x in entry.inputs]] = list(entry.inputs.values())
+            if entry.probability > 0 and distribution.sum() > 0:
+                yield entry.probability, distribution / distribution.sum()
         return
     places = {symbol: x for x, symbol in enumerate(protocol.prior.symbols)}
     of = np.array([places[symbol] for symbol in protocol.inputs.symbols])
     for row in protocol.entries:
-        law = np.zeros(len(p))
+        distribution = np.zeros(len(p))
         for x, weight in row:
-            law[of[x]] = p[of[x]] * (weight / int(protocol.denominator))
-        if (mass := float(law.sum())) > 0:
-            yield mass, law / mass
+            distribution[of[x]] = p[of[x]] * (weight / int(protocol.denominator))
+        if (mass := float(distribution.sum())) > 0:
+            yield mass, distribution / mass
 
 
-def _largest(of: IntArray, law: FloatArray, groups: int) -> FloatArray:
+def _largest(of: IntArray, distribution: FloatArray, groups: int) -> FloatArray:
     """The largest probability in each group, shape (groups,): symbols of a group differ in the secret alone."""
     found = np.zeros(groups)
-    np.maximum.at(found, of, law)
+    np.maximum.at(found, of, distribution)
     return found
 
 

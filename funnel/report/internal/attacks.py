@@ -132,8 +132,11 @@ def _channel(protocol: Protocol, joint: Joint) -> Channel:
     if protocol.is_sparse:
         from scipy.sparse import csc_array
 
-        laws = protocol.sparse_for(joint.inputs).transposed
-        return csc_array((laws.values / np.float64(protocol.denominator), laws.inputs, laws.starts), laws.shape[::-1])
+        distributions = protocol.sparse_for(joint.inputs).transposed
+        return csc_array(
+            (distributions.values / np.float64(protocol.denominator), distributions.inputs, distributions.starts),
+            distributions.shape[::-1],
+        )
     return protocol.weights_for(joint.inputs).astype(float) / float(protocol.denominator)
 
 

@@ -89,7 +89,7 @@ def _other_software() -> dict[str, str]:
 def _figures(found: Findings, audited: Audited) -> ExactFigures:
     return ExactFigures.like(
         found,
-        holds=audited.law.holds,
+        holds=audited.distribution.holds,
         witness=ExactWitness(
             output=found.witness_output,
             secret=found.witness_secret,

@@ -89,7 +89,7 @@ def other_figures(told: PublicReport, document: ProtocolDocument, frequencies: F
 class _Known:
     """What a report is made of, and the places of it that do not follow from that."""
 
-    laws: PublicDistributions
+    distributions: PublicDistributions
     findings: PublicFindings
     rarity: PublicRarity
     left: Iterable[str]
@@ -98,16 +98,16 @@ class _Known:
 
 def _counted(told: PublicReport, document: ProtocolDocument, frequencies: Frequencies) -> _Known:
     guarantee, protocol = parse_guarantee(told.guarantee), document.protocol
-    law = distribution_findings(frequencies.joint, protocol, guarantee, told.estimation.alpha)
+    distribution = distribution_findings(frequencies.joint, protocol, guarantee, told.estimation.alpha)
     drawn = np.zeros(len(protocol.outputs), dtype=np.int64)
-    audited = Audited(frequencies, law, told.figures.rows, None, None, None, drawn)
-    laws = PublicDistributions.of(frequencies, protocol)
-    findings, rarity = PublicFindings.of(audited, guarantee, laws), PublicRarity.of(frequencies, laws)
-    return _Known(laws, findings, rarity, _TAKEN, frequencies.departures)
+    audited = Audited(frequencies, distribution, told.figures.rows, None, None, None, drawn)
+    distributions = PublicDistributions.of(frequencies, protocol)
+    findings, rarity = PublicFindings.of(audited, guarantee, distributions), PublicRarity.of(frequencies, distributions)
+    return _Known(distributions, findings, rarity, _TAKEN, frequencies.departures)
 
 
 def _rounded(told: PublicReport, document: ProtocolDocument) -> _Known:
-    laws, outputs = _laws(told, document), document.protocol.outputs.labels
+    distributions, outputs = _distributions(told, document), document.protocol.outputs.labels
     # Labels of several columns can coincide, and the report names secrets and outputs by their labels.
     named = all(len(set(labels)) == len(labels) for labels in (outputs, [row.label for row in told.beliefs.rows]))
     few = len(outputs) <= MAX_ROWS and told.beliefs.total <= MAX_COLUMNS
@@ -116,11 +116,13 @@ def _rounded(told: PublicReport, document: ProtocolDocument) -> _Known:
         left = _OF_SECRETS
     if document.posterior is not None:
         left += _OF_OUTPUTS
-    rarity = PublicRarity.from_words(laws, told.rarity.combinations)
-    return _Known(laws, _told_findings(told, laws, outputs if named else ()), rarity, (*_TAKEN, *left))
+    rarity = PublicRarity.from_words(distributions, told.rarity.combinations)
+    return _Known(
+        distributions, _told_findings(told, distributions, outputs if named else ()), rarity, (*_TAKEN, *left)
+    )
 
 
-def _laws(told: PublicReport, document: ProtocolDocument) -> PublicDistributions:
+def _distributions(told: PublicReport, document: ProtocolDocument) -> PublicDistributions:
     """The public shares of the protocol, with those of secrets that the report tells."""
     inputs = Alphabet(document.prior.columns, document.prior.symbols)
     n, shares = told.source.records, np.array(document.prior.probabilities)
@@ -142,11 +144,13 @@ def _laws(told: PublicReport, document: ProtocolDocument) -> PublicDistributions
     return PublicDistributions(secrets, inputs, n, priors, shares, p_output, posterior, step)
 
 
-def _told_findings(told: PublicReport, laws: PublicDistributions, outputs: tuple[str, ...]) -> PublicFindings:
+def _told_findings(told: PublicReport, distributions: PublicDistributions, outputs: tuple[str, ...]) -> PublicFindings:
     """What the report says first: lifts as it tells them, and the figures that follow from no others."""
-    shape = (len(laws.secret), len(laws.p_output))
+    shape = (len(distributions.secret), len(distributions.p_output))
     lift, ratios = np.full(shape, np.nan), np.full(shape[1], np.nan)
-    row_of, column_of = ({label: place for place, label in enumerate(names)} for names in (laws.secret.labels, outputs))
+    row_of, column_of = (
+        {label: place for place, label in enumerate(names)} for names in (distributions.secret.labels, outputs)
+    )
     try:
         for one in told.lifts.strongest if outputs else ():
             lift[row_of[one.secret], column_of[one.output]] = _number(one.cell.lift)
@@ -190,11 +194,11 @@ def _content(told: PublicReport, document: ProtocolDocument, known: _Known) -> P
         protocol=protocol,
         protection=Protection.like(told.frequencies),
         released=told.published.columns,
-        laws=known.laws,
+        distributions=known.distributions,
         findings=known.findings,
         rarity=known.rarity,
         accuracy=PublicAccuracy.of(
-            known.laws,
+            known.distributions,
             told.figures.rows,
             not published_values(protocol.mechanism).estimator,
             known.departures,

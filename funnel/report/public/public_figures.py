@@ -35,18 +35,18 @@ def report_of(content: PublicContent) -> PublicReport:
 
 def _document(content: PublicContent) -> PublicReport:
     promised = promised_by(content.guarantee, content.protocol.inputs.columns, content.secret)
-    laws, protocol, found = content.laws, content.protocol, content.findings
+    distributions, protocol, found = content.distributions, content.protocol, content.findings
     return PublicReport.like(
         content,
         source=Source(
             title=content.source.title,
             # Counts have noise, and the table shows this number anyway.
-            records=found.figures.rows if content.protection.kind.is_noisy else laws.n,
+            records=found.figures.rows if content.protection.kind.is_noisy else distributions.n,
             dropped=None if content.source.rows_dropped is None else count_of_records(content.source.rows_dropped),
             references=content.source.references,
         ),
-        secret=Columns(columns=laws.secret.columns, values=len(laws.secret)),
-        published=Columns(columns=content.published, values=len(laws.inputs)),
+        secret=Columns(columns=distributions.secret.columns, values=len(distributions.secret)),
+        published=Columns(columns=content.published, values=len(distributions.inputs)),
         guarantee=str(content.guarantee),
         channel=Channel(
             digest=protocol.digest,
@@ -75,7 +75,7 @@ def _document(content: PublicContent) -> PublicReport:
         else estimated(content.accuracy.tables, partial(rounded_up, digits=DIGITS)),
         kept=_kept(content),
         frequencies=protected_frequencies(content),
-        grouping_kept=None if content.grouping_kept is None else laws.share(content.grouping_kept),
+        grouping_kept=None if content.grouping_kept is None else distributions.share(content.grouping_kept),
     )
 
 

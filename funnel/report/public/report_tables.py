@@ -101,7 +101,7 @@ def log_lift(lift: FloatArray) -> FloatArray:
 
 def posterior_of_secret(content: PublicContent) -> FloatArray:
     """P(s|y), shape (c, b), as rounded figures have it; nan where s or y never occurs or the lift is not told."""
-    return np.asarray(np.minimum(1.0, content.findings.lift * content.laws.p_secret[:, np.newaxis]))
+    return np.asarray(np.minimum(1.0, content.findings.lift * content.distributions.p_secret[:, np.newaxis]))
 
 
 def belief(content: PublicContent, s: int, seen: tuple[FloatArray, FloatArray] | None = None) -> Belief:
@@ -113,10 +113,10 @@ def belief(content: PublicContent, s: int, seen: tuple[FloatArray, FloatArray] |
     allowed = content.belief_limits
     limits = (None, None) if allowed is None else (allowed[0][s], allowed[1][s])
     least, most = (None if limit is None else float(limit) for limit in limits)
-    shown = (content.laws.p_output > 0) & (content.laws.p_secret[s] > 0)
+    shown = (content.distributions.p_output > 0) & (content.distributions.p_secret[s] > 0)
     return Belief(
-        label=content.laws.secret.labels[s],
-        prior=float(content.laws.p_secret[s]),
+        label=content.distributions.secret.labels[s],
+        prior=float(content.distributions.p_secret[s]),
         least=None if least is None else rounded_down(least, MOST_DIGITS),
         most=None if most is None else rounded_up(most, MOST_DIGITS),
         lowest=rounded_down(float(lower[s, shown].min()), MOST_DIGITS) if shown.any() else None,
@@ -129,16 +129,16 @@ def posterior_limits(content: PublicContent) -> tuple[FloatArray, FloatArray]:
 
     A lift that is told is off by half its step, one that is not told can be any that is allowed; beliefs add up to one.
     """
-    laws, lift = content.laws, content.findings.lift
-    expected = laws.n * np.outer(laws.p_secret, laws.p_output)
+    distributions, lift = content.distributions, content.findings.lift
+    expected = distributions.n * np.outer(distributions.p_secret, distributions.p_output)
     lower, upper = np.zeros(lift.shape), np.ones(lift.shape)
     for s, y in np.argwhere(~np.isnan(lift) & (expected > 0)).tolist():
         value = float(lift[s, y])
         # What is less than a step is told as one.
         step = lift_step(value, float(expected[s, y])) if value > 0 else 0.0
         least = 0.0 if value <= step else value - step / 2
-        lower[s, y] = least * max(0.0, laws.p_secret[s] - laws.step / 2)
-        upper[s, y] = min(1.0, (value + step / 2) * (laws.p_secret[s] + laws.step / 2))
+        lower[s, y] = least * max(0.0, distributions.p_secret[s] - distributions.step / 2)
+        upper[s, y] = min(1.0, (value + step / 2) * (distributions.p_secret[s] + distributions.step / 2))
     if content.findings.figures.holds and content.belief_limits is not None:
         least_allowed, most_allowed = (limit[:, np.newaxis] for limit in content.belief_limits)
         # A rounded lift times a rounded share can exceed a limit that both exact ones keep.
@@ -149,25 +149,25 @@ def posterior_limits(content: PublicContent) -> tuple[FloatArray, FloatArray]:
 
 def beliefs(content: PublicContent) -> Beliefs:
     """One row per value of the secret, the most common ones where there are too many."""
-    prior, seen = content.laws.p_secret, posterior_limits(content)
+    prior, seen = content.distributions.p_secret, posterior_limits(content)
     return Beliefs(rows=tuple(belief(content, s, seen) for s in largest(prior)), total=len(prior))
 
 
 def example(content: PublicContent) -> Belief | None:
     """The belief in the most common value of the secret; None where the guarantee sets beliefs no limits."""
-    return None if content.belief_limits is None else belief(content, int(content.laws.p_secret.argmax()))
+    return None if content.belief_limits is None else belief(content, int(content.distributions.p_secret.argmax()))
 
 
 def outputs(content: PublicContent) -> Outputs:
     """One row per output, the most probable ones where there are too many."""
-    probability = content.laws.p_output
+    probability = content.distributions.p_output
     rows = []
     for y in largest(probability):
-        inputs, shares = content.laws.sources(y)
+        inputs, shares = content.distributions.sources(y)
         chances = np.minimum(shares, 1.0)
         likeliest = np.argsort(-chances, kind="stable")[:TOP_SOURCES]
         sources = tuple(
-            TrueValue(label=content.laws.inputs.labels[inputs[i]], chance=float(chances[i])) for i in likeliest
+            TrueValue(label=content.distributions.inputs.labels[inputs[i]], chance=float(chances[i])) for i in likeliest
         )
         rows.append(
             Output(
@@ -185,12 +185,12 @@ def heat(content: PublicContent) -> Heat:
 
     What is possible is told as a thousandth at least, and what is not certain as no more than 0.999.
     """
-    protocol, laws = content.protocol, content.laws
+    protocol, distributions = content.protocol, content.distributions
     b, a = protocol.size
-    # Of a protocol that reads the secret no law of what it reads is published.
-    known = protocol.inputs == laws.inputs
-    across = largest(laws.p_input if known else -np.arange(a, dtype=np.float64), MAX_HEAT)
-    down = largest(laws.p_output, MAX_HEAT)
+    # Of a protocol that reads the secret no distribution of what it reads is published.
+    known = protocol.inputs == distributions.inputs
+    across = largest(distributions.p_input if known else -np.arange(a, dtype=np.float64), MAX_HEAT)
+    down = largest(distributions.p_output, MAX_HEAT)
     matrix = np.zeros((b, len(across)))
     for column, x in enumerate(across):
         possible, weights = protocol.conditional(x)
@@ -228,7 +228,7 @@ def lifts(content: PublicContent, promised: Promise) -> Lifts:
     """All lifts as a table, or the strongest where there are too many; and the lines of their chart."""
     lift, strength = content.findings.lift, lift_strength(content, promised)
     size = np.abs(log_lift(lift)).ravel()
-    small = len(content.protocol.outputs) <= MAX_ROWS and len(content.laws.secret) <= MAX_COLUMNS
+    small = len(content.protocol.outputs) <= MAX_ROWS and len(content.distributions.secret) <= MAX_COLUMNS
     rows, total = _spreads(content, promised)
     return Lifts(
         table=_lift_table(content, strength) if small else None,
@@ -242,7 +242,7 @@ def lifts(content: PublicContent, promised: Promise) -> Lifts:
 def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
     lift, ratios = content.findings.lift, content.findings.ratios
     return LiftTable(
-        secrets=content.laws.secret.labels,
+        secrets=content.distributions.secret.labels,
         rows=tuple(
             LiftTableRow(
                 output=label,
@@ -268,9 +268,9 @@ def _strongest(content: PublicContent, strength: FloatArray, size: FloatArray) -
     posterior, lift = posterior_of_secret(content), content.findings.lift
     return tuple(
         StrongLift(
-            secret=content.laws.secret.labels[s],
+            secret=content.distributions.secret.labels[s],
             output=content.protocol.outputs.labels[y],
-            prior=float(content.laws.p_secret[s]),
+            prior=float(content.distributions.p_secret[s]),
             posterior=float(posterior[s, y]),
             cell=LiftCell(lift=number_or_none(lift[s, y]), strength=number_or_none(strength[s, y])),
         )
@@ -285,7 +285,7 @@ def _spreads(content: PublicContent, promised: Promise) -> tuple[tuple[Spread, .
         shown = largest(ratios)
         values = [() if math.isnan(ratios[y]) else (float(ratios[y]),) for y in shown]
         return tuple(Spread(label=names[y], values=v) for y, v in zip(shown, values, strict=True)), len(names)
-    lift, names = content.findings.lift, content.laws.secret.labels
+    lift, names = content.findings.lift, content.distributions.secret.labels
     shown = largest(np.nan_to_num(np.abs(log_lift(lift)), nan=-1.0).max(axis=1, initial=-1.0))
     spreads = tuple(
         Spread(label=names[s], values=tuple(float(v) for v in np.unique(lift[s][~np.isnan(lift[s])]))) for s in shown
@@ -297,10 +297,12 @@ def accuracy(content: PublicContent) -> Accuracy | None:
     """Standard errors of the most common values; None where there are too many to compute them."""
     if content.accuracy is None:
         return None
-    errors, shares = content.accuracy.errors, content.laws.p_input
+    errors, shares = content.accuracy.errors, content.distributions.p_input
     return Accuracy(
         rows=tuple(
-            Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=number_or_none(errors[x]))
+            Frequency(
+                label=content.distributions.inputs.labels[x], share=float(shares[x]), error=number_or_none(errors[x])
+            )
             for x in largest(shares, MAX_FREQUENCIES)
             if shares[x] > 0
         ),
@@ -311,22 +313,22 @@ def accuracy(content: PublicContent) -> Accuracy | None:
 
 def strongest_case(content: PublicContent) -> StrongestCase | None:
     """The witness of the findings, in beliefs; None where it is not public."""
-    witness, lift, laws = content.findings.witness, content.findings.lift, content.laws
+    witness, lift, distributions = content.findings.witness, content.findings.lift, content.distributions
     if witness is None:
         return None
     columns = _positions(content.protocol.outputs.labels, witness.output)
-    secrets = _positions(laws.secret.labels, witness.secret)
+    secrets = _positions(distributions.secret.labels, witness.secret)
     # Labels of several columns can coincide: the witness is then the strongest of the places they name.
     size = np.nan_to_num(np.abs(log_lift(lift[np.ix_(secrets, columns)])), nan=-1.0)
     row, column = np.unravel_index(int(np.argmax(size)), size.shape)
     s, y = secrets[int(row)], columns[int(column)]
     posterior = posterior_of_secret(content)[:, y]
-    t = s if witness.other is None else _positions(laws.secret.labels, witness.other)[0]
+    t = s if witness.other is None else _positions(distributions.secret.labels, witness.other)[0]
     return StrongestCase.like(
         witness,
-        prior=float(laws.p_secret[s]),
+        prior=float(distributions.p_secret[s]),
         posterior=number_or_none(posterior[s]),
-        other_prior=float(laws.p_secret[t]),
+        other_prior=float(distributions.p_secret[t]),
         other_posterior=number_or_none(posterior[t]),
     )
 

@@ -72,7 +72,7 @@ def add(name: str, apply: Callable[[Forger], object], audit: Noticed, public: No
 
 CHANCE = "one draw more or less is within chance; the key tells"
 FREE = "people wrote it, and nothing public says it again; the key tells"
-SECRET = "the law of the secret is not public; the key tells"
+SECRET = "the distribution of the secret is not public; the key tells"
 ORDER = "every order is as likely as any other; the key tells"
 
 
@@ -101,7 +101,7 @@ add("half of the records are gone", lambda f: f.rows(lambda r: r[::2]), "records
 add("every record is there twice", lambda f: f.rows(lambda r: np.repeat(r, 2)), "records", "package")
 add("all records say the same", lambda f: f.rows(lambda r: moved(r, len(r), 0)), "counts", "frequencies")
 add("two outputs are exchanged", lambda f: f.rows(lambda r: swapped(r, 0, 3)), "counts", "frequencies")
-add("drawn from a uniform law", lambda f: f.rows(lambda r: np.arange(len(r)) % 6), "counts", "frequencies")
+add("drawn from a uniform distribution", lambda f: f.rows(lambda r: np.arange(len(r)) % 6), "counts", "frequencies")
 add("the rows are sorted by output", lambda f: f.rows(np.sort), "order", "order")
 add("the rows are in reverse", lambda f: f.rows(lambda r: r[::-1]), None, why=ORDER)
 
@@ -333,10 +333,10 @@ def step(shares: list[float], amount: float) -> None:
     shares[0], shares[1] = round(shares[0] - amount, 6), round(shares[1] + amount, 6)
 
 
-add("prior: a step moved", prior(lambda p: step(p, 0.005)), "law", "marginal")
+add("prior: a step moved", prior(lambda p: step(p, 0.005)), "distribution", "marginal")
 add("prior: exact shares", prior(lambda p: step(p, 0.00033)), "prior", "prior")
 add("prior: adds up to more", prior(lambda p: p.__setitem__(0, p[0] + 0.1)), "prior", "prior")
-add("prior: in another order", prior(lambda p: p.reverse()), "law", "marginal")
+add("prior: in another order", prior(lambda p: p.reverse()), "distribution", "marginal")
 
 
 add("posterior: though it follows", lambda f: f.protocol(lambda c: c.update(posterior=[])), UNREADABLE, UNREADABLE)
@@ -384,12 +384,17 @@ def utility(**values: float) -> Callable[[Forger], object]:
 add("more information", utility(mutual_information_nats=1.2), "utility", "utility")
 add("a larger share", utility(share=0.8), "utility", "utility")
 add("less entropy", utility(entropy_nats=1.2), "utility", "utility")
-add("all figures of the utility in proportion", utility(mutual_information_nats=0.7, share=0.47), "law", "utility")
+add(
+    "all figures of the utility in proportion",
+    utility(mutual_information_nats=0.7, share=0.47),
+    "distribution",
+    "utility",
+)
 add("more digits of the utility", utility(mutual_information_nats=0.87512), "utility", "utility")
 add(
     "a step more information",
     utility(mutual_information_nats=0.88, share=0.59),
-    "law",
+    "distribution",
     "report figures",
 )
 
@@ -662,7 +667,7 @@ def there(path: str, content: bytes = b"Jane Doe") -> Callable[[Forger], object]
 add("files: a further table", there("data/more.parquet"), "files", "files")
 add("files: a hidden one", there(".hidden"), "files", "files")
 add(
-    "files: the joint law beside the data",
+    "files: the joint distribution beside the data",
     lambda f: shutil.copy(f.folder.joint, f.folder.root / "joint.json"),
     "files",
     "files",
@@ -797,15 +802,15 @@ def one_count(content: Any) -> None:
     counts[1][x] += 1
 
 
-internal("one record of the joint law has another secret", "joint", one_count, "findings")
+internal("one record of the joint distribution has another secret", "joint", one_count, "findings")
 internal(
-    "every count of the joint law squared",
+    "every count of the joint distribution squared",
     "joint",
     lambda c: c.update(counts=[[n * n for n in row] for row in c["counts"]]),
     "leakage",
 )
-internal("the joint law of a column", "joint", lambda c: [row.reverse() for row in c["counts"]], "leakage")
-internal("another secret in the joint law", "joint", lambda c: c["secret"].update(columns=["sex"]), "leakage")
+internal("the joint distribution of a column", "joint", lambda c: [row.reverse() for row in c["counts"]], "leakage")
+internal("another secret in the joint distribution", "joint", lambda c: c["secret"].update(columns=["sex"]), "leakage")
 
 
 def of_another_input(c: dict[str, Any]) -> None:
@@ -852,7 +857,7 @@ internal("the record of unshuffled rows", "record", lambda c: c["origin"].update
 internal("the record of other files", "record", lambda c: c["files"].update({"report.html": "0" * 64}), "record")
 internal("the record of fewer rows", "record", lambda c: c.update(rows=2999), "record")
 add(
-    "internal: the joint law written otherwise",
+    "internal: the joint distribution written otherwise",
     lambda f: f.folder.joint.write_bytes(f.folder.joint.read_bytes() + b" "),
     "evidence",
     internal=True,

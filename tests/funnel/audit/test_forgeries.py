@@ -80,7 +80,7 @@ REPORT: dict[str, tuple[Path_, Change]] = {
     "information about the secret": (("figures", "secret_information"), half),
     "the factor of the level": (("figures", "level_factor"), half),
     "values that are ruled out": (("figures", "rules_out"), other),
-    "the level under all laws": (("estimation", "robust_level"), half),
+    "the level under all distributions": (("estimation", "robust_level"), half),
     "whether the estimate is doubtful": (("estimation", "doubtful"), other),
     "alpha": (("estimation", "alpha"), half),
     "digits hidden in beta": (("frequencies", "beta"), hidden),

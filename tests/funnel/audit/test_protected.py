@@ -55,7 +55,7 @@ def test_a_reader_can_tell_the_bound_over_all_that_the_noise_leaves_possible(fol
     shutil.rmtree(folder.internal)
     checks = {check.name: check for check in recheck(folder, Told(public=True, fetched=True))}
     assert {name for name, check in checks.items() if check.state == "failed"} == set()
-    assert {"protected frequencies", "leakage", "law"} <= set(checks)
+    assert {"protected frequencies", "leakage", "distribution"} <= set(checks)
     document = ProtocolDocument.read(folder.protocol)
     public = read_frequencies(folder, document)
     assert public is not None
@@ -76,7 +76,7 @@ def test_the_publisher_can_tell_the_noise_too(released: Path) -> None:
         (lambda said: said.update(cells_within=said["cells_within"] - 3), {"protected frequencies"}),
         (lambda said: said.update(spent=3.0), {"protected frequencies"}),
         (lambda said: said.update(beta=0.5), {"protected frequencies"}),
-        (lambda said: said.update(noisy=[[2 * n for n in row] for row in said["noisy"][::-1]]), {"law"}),
+        (lambda said: said.update(noisy=[[2 * n for n in row] for row in said["noisy"][::-1]]), {"distribution"}),
     ],
 )
 def test_frequencies_that_are_not_those_of_the_other_documents(

@@ -129,7 +129,7 @@ def test_files_that_no_evidence_has_fail(project: ReleaseFolder, name: str) -> N
 
 @pytest.mark.parametrize("part", ["joint", "draws", "findings", "verdict", "record", "spec", "internal"])
 def test_taking_evidence_away_never_turns_a_failure_into_a_success(project: ReleaseFolder, part: str) -> None:
-    """The joint law contradicts the bound, and is then removed; with the workspace here missing evidence fails too."""
+    """The joint distribution contradicts the bound, and is then removed; missing evidence fails."""
     forger = Forger(project)
     forger.edit(project.joint, lambda c: c.update(counts=[[n * n for n in row] for row in c["counts"]]))
     assert "leakage" in names(project, State.FAILED)
@@ -201,7 +201,7 @@ def test_nothing_that_a_release_says_is_obeyed_by_a_terminal(public: ReleaseFold
 
 
 def test_a_path_outside_the_release_is_not_followed(public: ReleaseFolder) -> None:
-    """Its digest would tell whoever sees the audit what is in the file."""
+    """Its digest would tell an observer who sees the audit what is in the file."""
     (public.root.parent / "outside.parquet").write_bytes(b"x")
     for path in ("../outside.parquet", "/etc/passwd", "data/gone.parquet"):
         Forger(public).package(lambda c, path=path: c["resources"][0].update(path=path))

@@ -33,7 +33,7 @@ def suggested(folder: Path, table: pd.DataFrame, **changes: Any) -> tuple[Sugges
 
 
 def same_counts(one: Joint, other: Joint) -> bool:
-    """Whether two joint laws give every combination the same count, in whatever order."""
+    """Whether two joint distributions give every combination the same count, in whatever order."""
 
     def cells(joint: Joint) -> dict[Any, int]:
         pairs = ((s, x) for s in range(len(joint.secret)) for x in range(len(joint.inputs)))

@@ -46,15 +46,15 @@ def drawn(channel: FloatArray, n: int, random: np.random.Generator) -> tuple[np.
     return counts, noisy, people / n
 
 
-def test_the_noise_of_a_sum_of_counts_has_the_moments_of_its_law() -> None:
+def test_the_noise_of_a_sum_of_counts_has_the_moments_of_its_distribution() -> None:
     noisy = NoisyShares.of_counts(np.zeros(1), np.array([2]), 1 / 0.75, 1)
     k = np.arange(-200, 201)
-    law = np.exp(-0.75 * np.abs(k))
-    law = np.convolve(law / law.sum(), law / law.sum())
+    distribution = np.exp(-0.75 * np.abs(k))
+    distribution = np.convolve(distribution / distribution.sum(), distribution / distribution.sum())
     k = np.arange(-400, 401)
-    variance = law @ k**2
+    variance = distribution @ k**2
     assert noisy.variances == pytest.approx([variance])
-    assert noisy.excess == pytest.approx([law @ k.astype(float) ** 4 / variance**2 - 3])
+    assert noisy.excess == pytest.approx([distribution @ k.astype(float) ** 4 / variance**2 - 3])
 
 
 def test_it_is_least_squares_of_both() -> None:

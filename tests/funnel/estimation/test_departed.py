@@ -83,9 +83,9 @@ def test_every_estimate_takes_departures_off(figure: Callable[[np.ndarray, Depar
 
 def test_what_cannot_be_told_has_room_for_departures() -> None:
     weights = np.array([[1.0, 0.5, 0.5], [0.0, 0.5, 0.5]]) * 2**63
-    law = Joint.from_counts([[10, 10, 10]])
+    distribution = Joint.from_counts([[10, 10, 10]])
     outputs, alike = Alphabet(("y",), (("a",), ("b",))), np.full(2, 2**62, dtype=np.uint64)
-    two = Protocol(weights.astype(np.uint64), alike, law.inputs, outputs, "grr", "lip:1.0")
+    two = Protocol(weights.astype(np.uint64), alike, distribution.inputs, outputs, "grr", "lip:1.0")
     counts = np.array([7_000, 3_000])
     known = DepartedShares.of_counts(np.array([1_000.0, -1_000.0]), 1e4, 10_000)
     plain, found = estimate(counts, two), estimate(np.array([8_000, 2_000]), two, departed=known)

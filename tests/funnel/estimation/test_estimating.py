@@ -209,11 +209,11 @@ def test_no_shares_are_likelier_than_the_gap_says(rows: list[list[int]], data: s
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
 def test_the_nearest_distribution_is_nearer_than_others(values: list[float]) -> None:
     point = np.array(values)
-    law = on_simplex(point)
-    assert law.min() >= 0
-    assert law.sum() == pytest.approx(1)
+    distribution = on_simplex(point)
+    assert distribution.min() >= 0
+    assert distribution.sum() == pytest.approx(1)
     for other in np.random.default_rng(0).dirichlet(np.ones(len(values)), 50):
-        assert np.linalg.norm(point - law) <= np.linalg.norm(point - other) + 1e-9
+        assert np.linalg.norm(point - distribution) <= np.linalg.norm(point - other) + 1e-9
 
 
 def test_its_arrays_are_in_the_order_of_the_protocol() -> None:
@@ -301,7 +301,9 @@ def test_the_likeliest_shares_are_found_where_values_are_hardly_told_apart() -> 
             channel = 0.97 * channel[:, [0]] + 0.03 * channel
         if case % 4 == 0 and a > 3:
             channel[:, 1], channel[:, 2] = channel[:, 0], (channel[:, 0] + channel[:, 3]) / 2
-        counts = random.multinomial(n, (law := channel @ random.dirichlet(np.full(a, 0.2))) / law.sum())
+        counts = random.multinomial(
+            n, (distribution := channel @ random.dirichlet(np.full(a, 0.2))) / distribution.sum()
+        )
         found = likeliest_shares(channel, counts / n, 1e-5 / n)
         assert found.gap <= 1e-5 / n, case
         assert found.shares.sum() == pytest.approx(1)

@@ -79,8 +79,8 @@ def test_errors_of_single_values_are_those_of_the_public_report(name: str) -> No
         joint = Joint.from_counts(counts)
         (row,) = plan(joint, LIP(0.5), [name])
         assert row.protocol is not None
-        laws = PublicDistributions.of(Frequencies(joint, "none"), row.protocol)
-        found, public = expected_errors(joint, row.protocol), PublicAccuracy.of(laws, joint.n)
+        distributions = PublicDistributions.of(Frequencies(joint, "none"), row.protocol)
+        found, public = expected_errors(joint, row.protocol), PublicAccuracy.of(distributions, joint.n)
         assert found is not None
         assert public is not None
         single, there = found.tables[0].errors, public.errors[joint.p_input > 0]

@@ -14,7 +14,7 @@ from funnel import LIP, Joint, fit, measures
 from funnel.findings.attacks import attack, both_versions, true_value, worst_first
 
 
-def laws(values: int = 1) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:
+def distributions(values: int = 1) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:
     """Counts (2, 3, k) that are not all zero, and a channel (3, 3)."""
     cell = st.integers(0, 9)
     counts = st.lists(cell, min_size=6 * values, max_size=6 * values).filter(any)
@@ -25,26 +25,26 @@ def laws(values: int = 1) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:
     )
 
 
-@given(laws(2))
+@given(distributions(2))
 @settings(max_examples=40)
 def test_no_guess_is_right_more_often_than_the_best_one(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     counts, channel = drawn
     found = attack(counts, channel)
     assert found is not None
-    law = np.einsum("sxz,yx->syz", counts / counts.sum(), channel)
+    distribution = np.einsum("sxz,yx->syz", counts / counts.sum(), channel)
     # Every way to guess a secret from (y, z), one by one.
     rights = [
-        sum(law[guess, y, z] for (y, z), guess in zip(np.ndindex(3, 2), guesses, strict=True))
+        sum(distribution[guess, y, z] for (y, z), guess in zip(np.ndindex(3, 2), guesses, strict=True))
         for guesses in product(range(2), repeat=6)
     ]
     assert found.after == pytest.approx(max(rights))
-    without = [sum(law[g[z], :, z].sum() for z in range(2)) for g in product(range(2), repeat=2)]
+    without = [sum(distribution[g[z], :, z].sum() for z in range(2)) for g in product(range(2), repeat=2)]
     assert found.before == pytest.approx(max(without))
     assert found.gain >= -1e-12
-    given_side = law.sum(axis=1)
+    given_side = distribution.sum(axis=1)
     information = sum(
-        p * math.log(p * given_side[:, z].sum() / (given_side[s, z] * law[:, y, z].sum()))
-        for (s, y, z), p in np.ndenumerate(law)
+        p * math.log(p * given_side[:, z].sum() / (given_side[s, z] * distribution[:, y, z].sum()))
+        for (s, y, z), p in np.ndenumerate(distribution)
         if p > 0
     )
     assert found.information == pytest.approx(information, abs=1e-12)
@@ -59,17 +59,17 @@ def test_a_single_record_is_the_measure_of_the_library() -> None:
     assert found.information == pytest.approx(measures.secret_information(joint, protocol))
 
 
-@given(laws())
+@given(distributions())
 @settings(max_examples=40)
 def test_two_independent_records_tell_what_their_pairs_do(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     counts, channel = drawn
-    law = counts[:, :, 0] / counts.sum()
+    distribution = counts[:, :, 0] / counts.sum()
     other = channel[::-1, ::-1]
-    found = both_versions(law, channel, other)
+    found = both_versions(distribution, channel, other)
     assert found is not None
-    pairs = np.einsum("sx,yx,zx->syz", law, channel, other).reshape(2, -1)
+    pairs = np.einsum("sx,yx,zx->syz", distribution, channel, other).reshape(2, -1)
     assert found.after == pytest.approx(pairs.max(axis=0).sum())
-    one, whole = attack(counts, channel), true_value(law)
+    one, whole = attack(counts, channel), true_value(distribution)
     assert one is not None
     assert one.after - 1e-12 <= found.after <= whole.after + 1e-12
     assert one.information - 1e-9 <= found.information <= whole.information + 1e-9

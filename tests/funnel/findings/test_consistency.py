@@ -86,9 +86,12 @@ def test_no_record_is_no_evidence() -> None:
     assert draw_consistency(np.zeros((len(totals) + 1, len(protocol.outputs)), dtype=np.int64), protocol).tests == 0
 
 
-def of_shares(*laws: list[int]) -> Protocol:
+def of_shares(*distributions: list[int]) -> Protocol:
     """A protocol whose inputs draw their outputs by whole shares, exactly where these sum to a power of two."""
-    weights = np.array([[share * (FULL // sum(law)) for share in law] for law in laws], dtype=object)
+    weights = np.array(
+        [[share * (FULL // sum(distribution)) for share in distribution] for distribution in distributions],
+        dtype=object,
+    )
     weights[:, 0] += [FULL - total for total in weights.sum(axis=1)]
     matrix = weights.T.astype(np.uint64)
     a, b = weights.shape
@@ -196,11 +199,12 @@ def test_tails_are_exact_up_to_their_margin(total: int, power: float, deviations
 @pytest.mark.parametrize(("outputs", "n", "off"), [(16, 10_000, 0.1), (16, 100_000, 0.03), (100, 100_000, 0.042)])
 def test_many_small_faults_add_up(outputs: int, n: int, off: float) -> None:
     """Every other output is too frequent by a few per cent: no single one stands out, all of them do."""
-    law = (1 + off * np.where(np.arange(outputs) % 2, 1, -1)) / outputs
+    distribution = (1 + off * np.where(np.arange(outputs) % 2, 1, -1)) / outputs
     protocol = of_shares([1] * outputs)
     random = np.random.default_rng(6)
     found = [
-        draw_consistency(np.array([random.multinomial(n, law), [0] * outputs]), protocol).p_value for _ in range(30)
+        draw_consistency(np.array([random.multinomial(n, distribution), [0] * outputs]), protocol).p_value
+        for _ in range(30)
     ]
     assert sum(p < 1e-9 for p in found) >= 27
 

@@ -18,9 +18,9 @@ from funnel.findings.independence import independence
 from funnel.protocol import DENOMINATOR, Protocol
 
 
-def protocol_of(law: list[list[float]]) -> Protocol:
-    """From the law of each input."""
-    weights = np.array([[int(p * 2**20) << 43 for p in row] for row in law], dtype=np.uint64).T
+def protocol_of(distribution: list[list[float]]) -> Protocol:
+    """From the distribution of each input."""
+    weights = np.array([[int(p * 2**20) << 43 for p in row] for row in distribution], dtype=np.uint64).T
     weights[-1] += np.uint64(DENOMINATOR) - weights.sum(axis=0)
     b, a = weights.shape
     return Protocol(weights, weights[:, 0].copy(), funnel.Alphabet.of(None, a, "X"), funnel.Alphabet.of(None, b, "Y"))
@@ -32,11 +32,11 @@ PROTOCOL = protocol_of([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
 def drawn(totals: list[list[int]], random: np.random.Generator, protocol: Protocol = PROTOCOL) -> np.ndarray:
     """Clean draws, shape (c + 1, a + 1, b), without anything outside."""
     b, a = protocol.size
-    law = protocol.weights.T.astype(float) / DENOMINATOR
+    distribution = protocol.weights.T.astype(float) / DENOMINATOR
     table = np.zeros((len(totals) + 1, a + 1, b), dtype=np.int64)
     for s, row in enumerate(totals):
         for x, total in enumerate(row):
-            table[s, x] = random.multinomial(total, law[x])
+            table[s, x] = random.multinomial(total, distribution[x])
     return table
 
 
@@ -46,14 +46,14 @@ def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
 
 def test_by_all_outcomes_a_small_p_value_is_as_rare_as_it_says() -> None:
     totals = {(0, 0): 3, (0, 1): 2, (1, 0): 2}
-    law = PROTOCOL.weights.T.astype(float) / DENOMINATOR
+    distribution = PROTOCOL.weights.T.astype(float) / DENOMINATOR
     outcomes: defaultdict[float, float] = defaultdict(float)
     for rows in itertools.product(*(compositions(total, 3) for total in totals.values())):
         table, chance = np.zeros((3, 3, 3), dtype=np.int64), 1.0
         for (s, x), row in zip(totals, rows, strict=True):
             table[s, x] = row
             chance *= math.factorial(sum(row)) * math.prod(
-                p**k / math.factorial(k) for p, k in zip(law[x], row, strict=True)
+                p**k / math.factorial(k) for p, k in zip(distribution[x], row, strict=True)
             )
         outcomes[independence(DrawnCounts.of(table), PROTOCOL).p_value] += chance
     seen = 0.0
@@ -87,8 +87,8 @@ def test_draws_that_look_at_the_secret_are_found_where_the_pairs_show_nothing() 
 
 def test_many_small_faults_of_one_secret_add_up() -> None:
     random = np.random.default_rng(4)
-    law = [[0.5, 0.3, 0.2]] * 40
-    protocol = protocol_of(law)
+    distribution = [[0.5, 0.3, 0.2]] * 40
+    protocol = protocol_of(distribution)
     table = drawn([[300] * 40] * 2, random, protocol)
     table[1, :40] += np.array([24, -12, -12])
     found = independence(DrawnCounts.of(table), protocol)

@@ -15,7 +15,7 @@ from funnel.release.findings import findings_document
 
 
 def pairs_of(joint: Joint, protocol: funnel.Protocol, outside: int = 0) -> np.ndarray:
-    """Counts as near to the protocol's own law as whole numbers allow; a few records outside the alphabet."""
+    """Counts as near to the protocol's own distribution as whole numbers allow; a few records outside the alphabet."""
     totals = joint.read_by(protocol.inputs.columns).counts.sum(axis=0)
     pairs = np.floor(protocol.matrix * totals).astype(np.int64).T
     for x, missing in enumerate(totals - pairs.sum(axis=1)):

@@ -51,7 +51,8 @@ def test_uniform_orders_give_p_values_that_are_at_most_uniform() -> None:
     random = np.random.default_rng(5)
     labels, drawn = np.arange(600) % 7, random.integers(0, 5, 600) ** 2
     found = np.sort([association(table_of(labels, random.permutation(drawn))).p_value for _ in range(300)])
-    # The largest excess of an empirical law over a true one: beyond 0.27 with a probability below 2e-19 (Massart).
+    # The largest excess of an empirical distribution over a true one: beyond 0.27 with a probability below 2e-19
+    # (Massart).
     assert (np.arange(1, 301) / 300 - found).max() < 0.27
 
 

@@ -11,19 +11,19 @@ from funnel.findings.population import in_population, prior_weight
 
 
 def drawn(n: int, a: int, weight: float, seed: int) -> tuple[np.ndarray, Joint]:
-    """A law of (s, x) whose conditionals are from a Dirichlet law, and records drawn from it."""
+    """A distribution of (s, x) whose conditionals are from a Dirichlet distribution, and records drawn from it."""
     random = np.random.default_rng(seed)
     inputs = random.dirichlet(np.ones(a) / 2)
-    law = random.dirichlet(weight * np.array([0.3, 0.7]), a).T * inputs
-    counts = random.multinomial(n, law.ravel()).reshape(law.shape)
-    return law, Joint.from_counts(counts)
+    distribution = random.dirichlet(weight * np.array([0.3, 0.7]), a).T * inputs
+    counts = random.multinomial(n, distribution.ravel()).reshape(distribution.shape)
+    return distribution, Joint.from_counts(counts)
 
 
-def truly_outside(law: np.ndarray, joint: Joint, protocol: funnel.Protocol, epsilon: float) -> float:
-    """The share of the released records whose output has a lift beyond the bound under a law."""
+def truly_outside(distribution: np.ndarray, joint: Joint, protocol: funnel.Protocol, epsilon: float) -> float:
+    """The share of the released records whose output has a lift beyond the bound under a distribution."""
     channel = protocol.matrix
-    of_output = law @ channel.T
-    lift = of_output / of_output.sum(axis=0) / law.sum(axis=1)[:, np.newaxis]
+    of_output = distribution @ channel.T
+    lift = of_output / of_output.sum(axis=0) / distribution.sum(axis=1)[:, np.newaxis]
     beyond = (np.abs(np.log(lift)) > epsilon + 1e-9).any(axis=0)
     return float((joint.p_input @ channel.T)[beyond].sum())
 
@@ -32,13 +32,13 @@ def truly_outside(law: np.ndarray, joint: Joint, protocol: funnel.Protocol, epsi
 def test_the_estimate_is_near_the_truth(n: int, weight: float) -> None:
     guessed, true = [], []
     for seed in range(4):
-        law, joint = drawn(n, 200, weight, seed)
+        distribution, joint = drawn(n, 200, weight, seed)
         protocol = funnel.optimal(joint, LIP(0.7), gap=1e-2).protocol
         found = in_population(joint, protocol, LIP(0.7))
         assert found is not None
         assert found.least <= found.outside <= found.most
         guessed.append(found.outside)
-        true.append(truly_outside(law, joint, protocol, 0.7))
+        true.append(truly_outside(distribution, joint, protocol, 0.7))
     # It errs towards too many, by some hundredths.
     assert -0.03 < np.mean(guessed) - np.mean(true) < 0.1
     # The bound holds for all of the records: without them nobody would seem to be outside.

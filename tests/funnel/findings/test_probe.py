@@ -40,17 +40,17 @@ def test_an_exact_sampler_answers_as_it_has_to(protocol: Protocol) -> None:
 def test_one_word_of_2_to_the_63_that_moves_is_seen(protocol: Protocol, data: st.DataObject) -> None:
     b, a = protocol.size
     x = data.draw(st.integers(0, a))
-    law = protocol.weights[:, x].copy() if x < a else protocol.marginal.copy()
-    y = int(law.argmax())
+    distribution = protocol.weights[:, x].copy() if x < a else protocol.marginal.copy()
+    y = int(distribution.argmax())
     if b == 1:
         return
-    law[y] -= np.uint64(1)
-    law[(y + 1) % b] += np.uint64(1)
+    distribution[y] -= np.uint64(1)
+    distribution[(y + 1) % b] += np.uint64(1)
     weights, marginal = protocol.weights.copy(), protocol.marginal
     if x < a:
-        weights[:, x] = law
+        weights[:, x] = distribution
     else:
-        marginal = law
+        marginal = distribution
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "sampler_of", lambda _: ChannelSampler(weights, marginal))
         assert probe.probe_digest(protocol) != expected_probe(protocol)

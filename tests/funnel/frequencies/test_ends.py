@@ -35,13 +35,13 @@ def test_a_tail_that_is_missed_by_less_than_floats_tell_takes_one_more(k: int) -
 
 
 @pytest.mark.parametrize(("scale", "a"), [(0.0735, 518), (0.0805, 2900), (0.0618, 2)])
-def test_a_law_that_reaches_further_than_is_guessed_is_looked_at_further(scale: float, a: int) -> None:
+def test_a_distribution_that_reaches_further_than_is_guessed_is_looked_at_further(scale: float, a: int) -> None:
     """So little noise that the first reach leaves out too much: it is doubled until what is left out is negligible."""
-    law, outside, _ = _negative_binomial(scale, a, 1e-30)
+    distribution, outside, _ = _negative_binomial(scale, a, 1e-30)
     assert outside <= 1e-30
     alpha = math.exp(-1 / scale)
-    by_hand = [math.comb(a + j - 1, j) * alpha**j * (1 - alpha) ** a for j in range(len(law))]
-    assert law == pytest.approx(by_hand, rel=1e-12)
+    by_hand = [math.comb(a + j - 1, j) * alpha**j * (1 - alpha) ** a for j in range(len(distribution))]
+    assert distribution == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_records_are_multiplied_until_they_are_enough_or_cannot_be_had() -> None:

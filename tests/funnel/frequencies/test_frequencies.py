@@ -199,7 +199,7 @@ def test_combinations_that_nobody_has_get_noise_as_all_others(drawn: list[tuple[
     assert made.joint.counts[2].tolist() == [5, 6, 7, 8]
 
 
-def test_the_library_s_protect_gives_a_law_with_bounds(drawn: list[tuple[int, float]]) -> None:
+def test_the_library_s_protect_gives_a_distribution_with_bounds(drawn: list[tuple[int, float]]) -> None:
     made = funnel.protect(JOINT, epsilon=0.5, beta=0.05)
     assert drawn == [(6, 0.5)]
     assert made.counts.tolist() == [[27, 0, 4], [200, 3001, 9]]

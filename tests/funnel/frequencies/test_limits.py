@@ -20,8 +20,8 @@ epsilons = st.floats(0.05, 4)
 tails = st.floats(1e-9, 0.6)
 
 
-def law(epsilon: float, a: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int]:
-    """The law of a sum of ``a`` discrete Laplace variables, by repeated convolution, and where 0 is in it."""
+def distribution(epsilon: float, a: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int]:
+    """The distribution of a sum of ``a`` discrete Laplace variables, by repeated convolution, and where 0 is in it."""
     reach = math.ceil(60 / epsilon)
     one = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(np.arange(-reach, reach + 1)))
     whole = one
@@ -32,7 +32,7 @@ def law(epsilon: float, a: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.floa
 
 def beyond(epsilon: float, a: int, t: int) -> float:
     """P(|sum| > t)."""
-    whole, zero = law(epsilon, a)
+    whole, zero = distribution(epsilon, a)
     return float(whole[zero + t + 1 :].sum() * 2)
 
 
@@ -83,7 +83,7 @@ def test_the_limit_of_a_total_is_that_of_brute_force(epsilon: float, a: int, tai
 
 @pytest.mark.parametrize(("epsilon", "a"), [(1.0, 300), (0.1, 40), (0.01, 7), (3.0, 5000), (0.002, 3)])
 def test_the_limit_of_a_wide_total_is_that_of_fourier(epsilon: float, a: int) -> None:
-    """The law of the sum by its characteristic function, which shares nothing with ours."""
+    """The distribution of the sum by its characteristic function, which shares nothing with ours."""
     size = 1 << 19
     angle = 2 * np.pi * np.arange(size // 2 + 1) / size
     alpha = math.exp(-epsilon)

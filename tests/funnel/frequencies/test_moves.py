@@ -1,4 +1,4 @@
-"""Moves: the law of changes that noisy tables come to, by hand and by brute force, and the noise in these tables."""
+"""Moves: the distribution of changes by noisy tables, by hand and by brute force, and the noise in these."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def noisy(draw: st.DrawFn) -> tuple[Joint, Joint, Moves]:
 def by_hand(earlier: Joint, joint: Joint, moves: Moves, by_input: bool = True) -> dict[tuple[int, int], int]:
     """Records by pairs of cells, entry by entry; who left is somewhere else where tables are by input."""
 
-    def law(counts: list[int], parts: int) -> list[int]:
+    def distribution(counts: list[int], parts: int) -> list[int]:
         found = [int(Fraction(parts * n, sum(counts))) for n in counts]
         found = [1 if n and not part else part for n, part in zip(counts, found, strict=True)]
         found[found.index(max(found))] += parts - sum(found)
@@ -61,11 +61,11 @@ def by_hand(earlier: Joint, joint: Joint, moves: Moves, by_input: bool = True) -
     for s_then, secret in enumerate(earlier.secret.symbols):
         row = [max(0, n) for n in moves.secrets[s_then].tolist()]
         if any(row):
-            kept = law(row, SECRET_PARTS)
+            kept = distribution(row, SECRET_PARTS)
         elif secret in joint.secret.symbols:
             kept = [SECRET_PARTS * (one == secret) for one in joint.secret.symbols]
         else:
-            kept = law([sum(line) for line in table], SECRET_PARTS)
+            kept = distribution([sum(line) for line in table], SECRET_PARTS)
         all_stay, all_leave = (sum(max(0, n) for n in one[s_then].tolist()) for one in (moves.stayed, moves.left))
         for x_then, label in enumerate(earlier.inputs.symbols):
             stay, leave = (max(0, int(one[s_then, x_then])) for one in (moves.stayed, moves.left))
@@ -75,13 +75,13 @@ def by_hand(earlier: Joint, joint: Joint, moves: Moves, by_input: bool = True) -
             owns = [line if any(line) else [sum(column) for column in zip(*table, strict=True)] for line in table]
             if by_input and label in joint.inputs.symbols:
                 place = joint.inputs.symbols.index(label)
-                back = sum(part * law(own, INPUT_PARTS)[place] for part, own in zip(kept, owns, strict=True))
+                back = sum(part * distribution(own, INPUT_PARTS)[place] for part, own in zip(kept, owns, strict=True))
                 elsewhere = 1 - Fraction(back, SECRET_PARTS * INPUT_PARTS)
                 most = stay + leave - (stay > 0)
                 anew = most if leave and not elsewhere else leave and min(most, int(leave / elsewhere + Fraction(1, 2)))
                 stay, leave = stay + leave - anew, anew
             for s in range(c):
-                to = law(owns[s], INPUT_PARTS)
+                to = distribution(owns[s], INPUT_PARTS)
                 for x in range(a):
                     same = joint.inputs.symbols[x] == label
                     value = kept[s] * (stay * INPUT_PARTS * same + leave * to[x])
@@ -91,17 +91,23 @@ def by_hand(earlier: Joint, joint: Joint, moves: Moves, by_input: bool = True) -
 
 
 @given(noisy())
-def test_the_law_is_the_one_that_is_written_down(drawn: tuple[Joint, Joint, Moves]) -> None:
+def test_the_distribution_is_the_one_that_is_written_down(drawn: tuple[Joint, Joint, Moves]) -> None:
     earlier, joint, moves = drawn
-    law = moves.changes(earlier, joint)
-    found = dict(zip(zip(law.before.tolist(), law.after.tolist(), strict=True), law.records.tolist(), strict=True))
+    distribution = moves.changes(earlier, joint)
+    found = dict(
+        zip(
+            zip(distribution.before.tolist(), distribution.after.tolist(), strict=True),
+            distribution.records.tolist(),
+            strict=True,
+        )
+    )
     assert found == by_hand(earlier, joint, moves)
     # Whatever the noise is, something is known of every cell.
-    assert set(law.before.tolist()) == set(range(earlier.counts.size))
+    assert set(distribution.before.tolist()) == set(range(earlier.counts.size))
 
 
 @given(noisy())
-def test_by_secret_alone_the_law_is_that_of_all_inputs_alike(drawn: tuple[Joint, Joint, Moves]) -> None:
+def test_by_secret_alone_the_distribution_is_that_of_all_inputs_alike(drawn: tuple[Joint, Joint, Moves]) -> None:
     earlier, joint, moves = drawn
     alone = moves.by_secret
     assert (alone.stayed[:, 0] == moves.stayed.sum(axis=1)).all()
@@ -112,8 +118,14 @@ def test_by_secret_alone_the_law_is_that_of_all_inputs_alike(drawn: tuple[Joint,
     # Of a secret of which nothing is told all stay, if there is an input to stay at.
     stay, leave = stay + (nothing & there.any()), leave + (nothing & ~there.any())
     alike = Moves(moves.since, moves.secrets, np.where(there, stay, 0), np.where(there, leave, stay + leave))
-    law = alone.changes(earlier, joint)
-    found = dict(zip(zip(law.before.tolist(), law.after.tolist(), strict=True), law.records.tolist(), strict=True))
+    distribution = alone.changes(earlier, joint)
+    found = dict(
+        zip(
+            zip(distribution.before.tolist(), distribution.after.tolist(), strict=True),
+            distribution.records.tolist(),
+            strict=True,
+        )
+    )
     assert found == by_hand(earlier, joint, alike, by_input=earlier.counts.shape[1] == 1)
 
 
@@ -162,7 +174,7 @@ def test_shares_add_up_and_leave_nobody_out(counts: list[int], parts: int) -> No
     assert max(apart) <= Fraction(len(counts), parts)
 
 
-def test_too_many_values_are_no_law() -> None:
+def test_too_many_values_are_no_distribution() -> None:
     # 30 rare ones take one part each, of the common ones too.
     counts = np.array([1] * 30 + [10**9] * 40)
     with pytest.raises(DataError, match="group its values"):

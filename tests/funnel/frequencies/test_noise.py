@@ -1,4 +1,4 @@
-"""Noise: the law of what is drawn, exactly; the keys it follows from; and settings that make no sense."""
+"""Noise: the distribution of what is drawn, exactly; the keys it follows from; and settings that make no sense."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def up_to(scale: float, k: int) -> tuple[Fraction, Fraction]:
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4 / 3, 4.0, 31.7])
-def test_the_law_is_the_discrete_laplace_one_exactly(scale: float) -> None:
+def test_the_distribution_is_the_discrete_laplace_one_exactly(scale: float) -> None:
     """Every k has the u between P(Z < k) and P(Z <= k): the first and the last that 128 digits tell, none beyond."""
     bits = 128
     unit = 1 << bits
@@ -100,7 +100,7 @@ def test_digits_that_leave_two_values_open_are_read_on(monkeypatch: pytest.Monke
     assert found == [-math.floor(129 * math.log(2) - math.log(1 + math.exp(-1)))] * 2
 
 
-def test_counts_of_many_draws_are_as_the_law_says() -> None:
+def test_counts_of_many_draws_are_as_the_distribution_says() -> None:
     """Under one fixed key: it passes or fails in every run alike."""
     counts = Counter(draw_noise(20_000, 1.0, key=KEY).tolist())
     for k in range(-3, 4):

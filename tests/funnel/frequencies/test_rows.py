@@ -1,4 +1,4 @@
-"""Tables of the rows of units: what one unit changes in them, the law they come to, and which waves they expect."""
+"""Tables of the rows of units: what one unit changes, the distribution they come to, and waves they expect."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_every_count_gets_noise_for_a_unit_that_is_in_two(monkeypatch: pytest.Mo
 def test_the_next_row_has_the_secret_of_the_one_before_and_its_input_or_that_of_a_first_row(
     stayed: np.ndarray, left: np.ndarray, first: np.ndarray
 ) -> None:
-    law = NoisyRows(0.25, stayed, left, np.zeros(3, dtype=np.int64)).changes(Joint.from_counts(first))
+    distribution = NoisyRows(0.25, stayed, left, np.zeros(3, dtype=np.int64)).changes(Joint.from_counts(first))
     found = np.zeros((6, 6), dtype=object)
-    found[law.before, law.after] = law.records
+    found[distribution.before, distribution.after] = distribution.records
     for secret in range(2):
         inputs = shares(first[secret] if first[secret].any() else first.sum(axis=0), INPUT_PARTS)
         mostly = np.maximum(stayed[secret], 0).sum() >= np.maximum(left[secret], 0).sum()
@@ -49,7 +49,7 @@ def test_the_next_row_has_the_secret_of_the_one_before_and_its_input_or_that_of_
             stay, leave = max(0, int(stayed[secret, x])), max(0, int(left[secret, x]))
             if not stay and not leave:
                 stay, leave = (1, 0) if mostly else (0, 1)
-            # So many take an input of the law that as many as left have another one then.
+            # So many take an input of the distribution that as many as left have another one then.
             away, most = INPUT_PARTS - int(inputs[x]), stay + leave - (stay > 0)
             anew = (most if leave else 0) if not away else min(most, (2 * leave * INPUT_PARTS + away) // (2 * away))
             stay, leave = stay + leave - anew, anew

@@ -1,4 +1,4 @@
-"""SRLIP and attribute protection straight from their definitions, in fractions, and tiny joint laws for them."""
+"""SRLIP and attribute protection by definition, in fractions, and tiny joint distributions for them."""
 
 from __future__ import annotations
 

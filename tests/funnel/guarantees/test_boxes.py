@@ -1,4 +1,4 @@
-"""Boxes of laws and of counts: every corner and every table on tiny cases, in fractions, against what is decided."""
+"""Boxes of distributions and of counts: every corner and table on small cases, in fractions, against decisions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from funnel.guarantees.sided import OverCounts, Sided
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.settings.guarantee import GuaranteeSettings
 
-Law = list[list[Fraction]]
+Distribution = list[list[Fraction]]
 
 KINDS: list[SetGuarantee] = [
     OverCounts(funnel.LDP(0.6)),
@@ -80,7 +80,7 @@ def ratios(counts: tuple[tuple[int, ...], ...], rows: list[list[list[int]]]) -> 
     return best
 
 
-def test_a_law_that_is_not_in_the_box_cuts_nothing_off() -> None:
+def test_a_distribution_that_is_not_in_the_box_cuts_nothing_off() -> None:
     """What `lifts` says of counts is an upper bound: here 2, of the least number and the best average apart."""
     bounds = Bounds(np.array([[1, 0], [1, 0]]), np.array([[1, 0], [1, 1]]), np.array([[1, 1], [1, 2]]), 0.01)
     joint = Joint.from_counts([[1, 0], [1, 1]])
@@ -104,7 +104,7 @@ def level(guarantee: SetGuarantee, worst: dict[str, Fraction | None]) -> float:
 
 @st.composite
 def noisy(draw: st.DrawFn) -> tuple[Joint, list[tuple[tuple[int, ...], ...]]]:
-    """A small joint law that is known up to noise, and every table that it may be."""
+    """A small joint distribution that is known up to noise, and every table that it may be."""
     c, a = draw(st.sampled_from([(2, 2), (2, 3), (3, 2)]))
     counts = np.array(draw(st.lists(st.integers(0, 6), min_size=c * a, max_size=c * a))).reshape(c, a)
     room = np.array(draw(st.lists(st.integers(0, 2), min_size=c * a, max_size=c * a))).reshape(c, a)
@@ -136,7 +136,7 @@ def test_what_is_said_of_a_wider_secret_is_said_of_all_within_it(parts: list[int
     """A search leaves the narrower ones of such secrets out."""
     least = np.array(parts).reshape(3, 4) * (UNIT // 16)
     lower, upper = least, np.minimum(least + np.array(room)[:, None] * (UNIT // 8), UNIT)
-    # Laws are there where limits leave room for one.
+    # Distributions are there where limits leave room for one.
     lower = np.where(lower.sum(axis=1, keepdims=True) <= UNIT, lower, 0)
     upper = np.where(upper.sum(axis=1, keepdims=True) >= UNIT, upper, UNIT)
     box = DistributionBox(lower, upper, np.zeros(3, dtype=np.int64), np.full(3, UNIT))
@@ -209,8 +209,8 @@ def test_half_spaces_hold_for_every_table(data: st.DataObject) -> None:
                 assert (feasible @ row <= 1e-12).all()
 
 
-def corners(box: DistributionBox) -> Iterator[Law]:
-    """Laws p(x|s) p(s) with all but one entry of each part at a limit, which the extreme ones are among."""
+def corners(box: DistributionBox) -> Iterator[Distribution]:
+    """Distributions p(x|s) p(s) with all but one entry of each part at a limit, which the extreme ones are among."""
 
     def ends(lower: list[int], upper: list[int]) -> list[list[Fraction]]:
         found = set()
@@ -227,14 +227,14 @@ def corners(box: DistributionBox) -> Iterator[Law]:
 
     given_ = [ends(low, high) for low, high in zip(box.lower.tolist(), box.upper.tolist(), strict=True)]
     for prior in ends(box.prior_lower.tolist(), box.prior_upper.tolist()):
-        for law in itertools.product(*given_):
-            yield [[share * p for p in row] for share, row in zip(prior, law, strict=True)]
+        for distribution in itertools.product(*given_):
+            yield [[share * p for p in row] for share, row in zip(prior, distribution, strict=True)]
 
 
 @pytest.mark.parametrize("reading", [False, True])
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_laws_in_a_box_are_all_looked_at(reading: bool, data: st.DataObject) -> None:
+def test_distributions_in_a_box_are_all_looked_at(reading: bool, data: st.DataObject) -> None:
     counts = np.array(data.draw(st.lists(st.integers(0, 40), min_size=4, max_size=4))).reshape(2, 2)
     counts[:, 0] += 1
     joint = Joint.from_counts(counts)
@@ -246,7 +246,7 @@ def test_laws_in_a_box_are_all_looked_at(reading: bool, data: st.DataObject) -> 
         for row in weights
     ]
     box = distribution_box(read, 0.3)
-    found = [ratios_of_law(law, exact) for law in corners(box)]
+    found = [ratios_of_distribution(distribution, exact) for distribution in corners(box)]
     worst = {
         kind: None if any(one[kind] is None for one in found) else max(one[kind] for one in found) for kind in found[0]
     }
@@ -261,10 +261,10 @@ def test_laws_in_a_box_are_all_looked_at(reading: bool, data: st.DataObject) -> 
         assert bool(len(by)) == (told.value > guarantee.budget + 1e-12) or abs(told.value - guarantee.budget) < 1e-9
 
 
-def ratios_of_law(law: Law, rows: list[list[list[int]]]) -> dict[str, Fraction | None]:
-    """`ratios` of a law in fractions, as whole numbers of its common denominator."""
-    scale = math.lcm(*(value.denominator for row in law for value in row))
-    return ratios(tuple(tuple(int(value * scale) for value in row) for row in law), rows)
+def ratios_of_distribution(distribution: Distribution, rows: list[list[list[int]]]) -> dict[str, Fraction | None]:
+    """`ratios` of a distribution in fractions, as whole numbers of its common denominator."""
+    scale = math.lcm(*(value.denominator for row in distribution for value in row))
+    return ratios(tuple(tuple(int(value * scale) for value in row) for row in distribution), rows)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -285,7 +285,7 @@ def test_limits_are_those_of_clopper_and_pearson_rounded_outwards(n: int, data: 
 
 
 def large(noise: int) -> Joint:
-    """A joint law with many numbers of records that a secret may have."""
+    """A joint distribution with many numbers of records that a secret may have."""
     counts = np.array([[600, 40, 3], [200, 500, 30], [90, 10, 800]])
     lower, upper = np.maximum(counts - noise, 0), counts + noise
     totals = np.stack([counts.sum(axis=1) - 2 * noise, counts.sum(axis=1) + 2 * noise], axis=1)
@@ -309,7 +309,7 @@ def test_of_many_numbers_of_records_the_worst_is_found(order: list[int], upward:
 
 
 def test_noise_widens_the_limits_and_holds_every_table() -> None:
-    """The box of a law known up to noise holds the boxes of all tables that it may be."""
+    """The box of a distribution known up to noise holds the boxes of all tables that it may be."""
     noisy_one = large(3)
     wide = distribution_box(noisy_one, 0.05)
     assert noisy_one.bounds is not None
@@ -331,18 +331,18 @@ def test_noise_widens_the_limits_and_holds_every_table() -> None:
 
 @pytest.mark.parametrize("n", [100, 2_000])
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
-def test_boxes_hold_the_true_law_as_often_as_they_say(n: int, alpha: float) -> None:
-    """Near-deterministic laws: with 300 samples a true coverage of 1 - α is below this in one of ten thousand runs."""
+def test_boxes_hold_the_true_distribution_as_often_as_they_say(n: int, alpha: float) -> None:
+    """Near-deterministic ones: with 300 samples a true coverage of 1 - α is below this in one of 10^4 runs."""
     random = np.random.default_rng(n)
-    law = np.array([[0.299, 0.001, 0.0], [0.001, 0.399, 0.0001], [0.0, 0.0009, 0.299]])
-    prior, held, told = law.sum(axis=1), 0, 0
+    distribution = np.array([[0.299, 0.001, 0.0], [0.001, 0.399, 0.0001], [0.0, 0.0009, 0.299]])
+    prior, held, told = distribution.sum(axis=1), 0, 0
     while told < 300:
-        counts = random.multinomial(n, law.ravel() / law.sum()).reshape(3, 3)
+        counts = random.multinomial(n, distribution.ravel() / distribution.sum()).reshape(3, 3)
         if not counts.any(axis=1).all():
             continue
         told += 1
         box = distribution_box(Joint.from_counts(counts), alpha)
-        given_ = law / prior[:, None] * UNIT
+        given_ = distribution / prior[:, None] * UNIT
         held += bool(
             ((box.lower <= given_) & (given_ <= box.upper)).all()
             and ((box.prior_lower <= prior * UNIT) & (prior * UNIT <= box.prior_upper)).all()

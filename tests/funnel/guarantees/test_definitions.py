@@ -39,7 +39,7 @@ INF = math.inf
 
 @st.composite
 def channels(draw: st.DrawFn, columns: int = 1, plain: bool = False) -> tuple[Joint, Protocol]:
-    """A joint law and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
+    """A joint distribution and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
     joint = draw(joints()) if columns == 1 else draw(tables(columns))
     read = joint if plain or draw(st.booleans()) else joint.with_secret()
     b = draw(st.integers(1, 4))
@@ -62,10 +62,10 @@ def tables(draw: st.DrawFn, columns: int) -> Joint:
 
 def lifts(joint: Joint, protocol: Protocol) -> list[list[tuple[Fraction, Fraction]]]:
     """(p_s, l(s, y)) of every output that occurs."""
-    law, marginal = given_secret(joint, protocol)
+    distribution, marginal = given_secret(joint, protocol)
     sizes = joint.counts.sum(axis=1).tolist()
     return [
-        [(Fraction(sizes[s], joint.n), value / marginal[y]) for (z, s), value in law.items() if z == y]
+        [(Fraction(sizes[s], joint.n), value / marginal[y]) for (z, s), value in distribution.items() if z == y]
         for y in range(len(marginal))
         if marginal[y] > 0
     ]
@@ -108,11 +108,11 @@ def mean_level(
 
 def information(joint: Joint, protocol: Protocol) -> float:
     """I(S;Y) by decimal logarithms of 50 digits."""
-    law, marginal = given_secret(joint, protocol)
+    distribution, marginal = given_secret(joint, protocol)
     sizes = joint.counts.sum(axis=1).tolist()
     with localcontext(prec=50):
         total = Decimal(0)
-        for (y, s), value in law.items():
+        for (y, s), value in distribution.items():
             if value > 0:
                 ratio = value / marginal[y]
                 mass = value * Fraction(sizes[s], joint.n)
@@ -286,7 +286,7 @@ def test_side_channels_need_two_columns() -> None:
 
 
 @pytest.mark.parametrize("guarantee", [g for g, _ in CASES], ids=str)
-def test_the_smallest_laws(guarantee: Guarantee) -> None:
+def test_the_smallest_distributions(guarantee: Guarantee) -> None:
     """One secret, one input, one output; nothing can leak."""
     for counts in ([[5]], [[5, 3]], [[5], [3]], [[0, 0], [2, 1]], [[2**29, 0], [0, 2**29]]):
         joint = Joint.from_counts(counts)

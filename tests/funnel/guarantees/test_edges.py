@@ -13,7 +13,7 @@ from funnel.guarantees import ALIP, ConeGuarantee, MutualInformation, OutputGuar
 from funnel.protocol import WeightArray
 
 FULL = 2**63
-# Side channels are judged over pairs of columns below, everything else over the same law.
+# Side channels are judged over pairs of columns below, everything else over the same distribution.
 KINDS = [
     "lip:1",
     "ldp:1",
@@ -32,7 +32,7 @@ every_kind = pytest.mark.parametrize("text", KINDS)
 
 
 def pairs(counts: list[list[int]]) -> Joint:
-    """A joint law whose inputs are pairs: two columns where there are several inputs, one of them constant else."""
+    """A joint distribution whose inputs are pairs: two columns if there are several inputs, else one constant."""
     a = len(counts[0])
     return Joint.from_counts(counts, inputs=[(f"u{x // 2}", f"v{x % 2}") for x in range(a)])
 
@@ -104,12 +104,12 @@ def test_what_never_occurs_changes_nothing(text: str) -> None:
     assert other.witness.ratio == one.witness.ratio
     if isinstance(guarantee, OutputGuarantee):
         levels = [
-            guarantee.output_levels(law, rows.astype(np.float64) / FULL)
-            for law, rows in ((joint, channel), (wider, padded))
+            guarantee.output_levels(distribution, rows.astype(np.float64) / FULL)
+            for distribution, rows in ((joint, channel), (wider, padded))
         ]
         assert levels[1].tolist() == pytest.approx([0.0, *levels[0]], rel=1e-12)
     if isinstance(guarantee, ConeGuarantee):
-        cones = [guarantee.cone(law) for law in (joint, wider)]
+        cones = [guarantee.cone(distribution) for distribution in (joint, wider)]
         assert cones[1].shape[0] == cones[0].shape[0]
         np.testing.assert_allclose(cones[1][:, :2], cones[0], rtol=1e-12)
         assert not cones[1][:, 2].any()
@@ -180,14 +180,17 @@ def test_side_channels_need_two_published_columns() -> None:
     joint, guarantee = Joint.from_counts([[7, 3], [1, 5]]), parse_guarantee("srlip:1")
     assert isinstance(guarantee, ConeGuarantee)
     sentence = "only X is published; publish two columns or use lip"
-    for law, channel in ((joint, IDENTITY), (joint.with_secret(), weights([FULL, 0, FULL, 0], [0, FULL, 0, FULL]))):
+    for distribution, channel in (
+        (joint, IDENTITY),
+        (joint.with_secret(), weights([FULL, 0, FULL, 0], [0, FULL, 0, FULL])),
+    ):
         for ask in (guarantee.level_for, guarantee.holds_for):
             with pytest.raises(SpecError, match=sentence):
-                ask(law, channel)
+                ask(distribution, channel)
         with pytest.raises(SpecError, match=sentence):
-            guarantee.cone(law)
+            guarantee.cone(distribution)
         with pytest.raises(SpecError, match=sentence):
-            guarantee.output_levels(law, channel.astype(np.float64))
+            guarantee.output_levels(distribution, channel.astype(np.float64))
 
 
 def test_all_columns_count_as_known_where_the_secret_is_read() -> None:
@@ -196,9 +199,12 @@ def test_all_columns_count_as_known_where_the_secret_is_read() -> None:
     tells = weights([3 * FULL // 4] * 4 + [FULL // 4] * 4, [FULL // 4] * 4 + [3 * FULL // 4] * 4)
     found = parse_guarantee("srlip:1").level_for(joint.with_secret(), tells)
     # Where x leaves one secret only there is nothing to learn; else prior odds decide: 4 to 3 and 1 to 1 given all.
-    law = [Fraction(4 * 3 + 3 * 1, 7 * 4), Fraction(1, 2)]
+    distribution = [Fraction(4 * 3 + 3 * 1, 7 * 4), Fraction(1, 2)]
     ratios = [
-        r for q in law for p in (Fraction(3, 4), Fraction(1, 4)) for r in (p / q, q / p, p / (1 - q), (1 - q) / p)
+        r
+        for q in distribution
+        for p in (Fraction(3, 4), Fraction(1, 4))
+        for r in (p / q, q / p, p / (1 - q), (1 - q) / p)
     ]
     assert found.value >= math.log(max(ratios)) * (1 - 1e-15)
     known = dict(found.witness.given)

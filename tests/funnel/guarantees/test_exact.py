@@ -47,7 +47,7 @@ def test_log_above_is_above_and_close(denominator: int, excess: int) -> None:
 
 
 @given(st.data())
-def test_the_law_of_secret_and_output_is_exact(data: st.DataObject) -> None:
+def test_the_distribution_of_secret_and_output_is_exact(data: st.DataObject) -> None:
     c, a, b = (data.draw(st.integers(1, 4)) for _ in range(3))
     counts = np.array(
         data.draw(
@@ -58,7 +58,7 @@ def test_the_law_of_secret_and_output_is_exact(data: st.DataObject) -> None:
         data.draw(st.lists(st.lists(st.integers(0, 2**63), min_size=a, max_size=a), min_size=b, max_size=b)),
         dtype=np.uint64,
     )
-    law = secret_output(counts.astype(np.int64), weights)
+    distribution = secret_output(counts.astype(np.int64), weights)
     for s in range(c):
         for y in range(b):
-            assert law[s, y] == sum(int(counts[s, x]) * int(weights[y, x]) for x in range(a))
+            assert distribution[s, y] == sum(int(counts[s, x]) * int(weights[y, x]) for x in range(a))

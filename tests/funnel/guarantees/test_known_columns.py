@@ -120,7 +120,7 @@ def test_over_bounds_every_table_counts(
 @READS
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), joint=tables(largest=400))
-def test_robust_bounds_hold_for_laws_that_the_limits_allow(
+def test_robust_bounds_hold_for_distributions_that_the_limits_allow(
     guarantee: funnel.RSRLIP, reads_secret: bool, data: st.DataObject, joint: Joint
 ) -> None:
     """The counts themselves are among what is possible, and so are other mixtures of secrets within an event."""
@@ -281,7 +281,7 @@ def test_an_optimum_over_noisy_counts_holds_for_all_of_them(text: str) -> None:
 def donor_channel(joint: Joint) -> WeightArray:
     """The secret by randomised response; the record as it is if its secret stayed, else the columns of a random donor.
 
-    For the joint law (c, c u) of `Joint.with_secret`: what is best under a bound on the record alone.
+    For the joint distribution (c, c u) of `Joint.with_secret`: what is best under a bound on the record alone.
     """
     c, a = joint.counts.shape
     u = a // c

@@ -59,7 +59,7 @@ def test_nothing_is_left_out_where_nobody_can_have_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["ldp:1.0", "rldp:1.0,0.05"])
-def test_there_is_none_where_every_law_has_other_inputs(text: str) -> None:
+def test_there_is_none_where_every_distribution_has_other_inputs(text: str) -> None:
     joint = noisy(np.array([[20, 300, 1], [30, 200, 0]]), 2)
     over = over_set(parse_guarantee(text), joint)
     assert over is not None

@@ -23,7 +23,7 @@ from tests.strategies import budgets, joints
 
 @st.composite
 def channels(draw: st.DrawFn) -> tuple[Joint, Protocol]:
-    """A joint law and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
+    """A joint distribution and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
     joint = draw(joints())
     read = joint.with_secret() if draw(st.booleans()) else joint
     b = draw(st.integers(1, 4))
@@ -51,15 +51,15 @@ def test_levels_are_those_of_the_definition(channel: tuple[Joint, Protocol], eps
 @given(channels())
 def test_the_witness_attains_the_level(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
-    law, marginal = given_secret(joint, protocol)
+    distribution, marginal = given_secret(joint, protocol)
     lip = LIP(1.0).level(joint, protocol).witness
     if lip.ratio is not None and lip.ratio > 1:
-        value = law[lip.output, lip.secret] / marginal[lip.output]
+        value = distribution[lip.output, lip.secret] / marginal[lip.output]
         assert lip.ratio == (value if lip.upward else 1 / value)
     ldp = LDP(1.0).level(joint, protocol).witness
     if ldp.ratio is not None and ldp.ratio > 1:
         assert ldp.other_secret is not None
-        assert ldp.ratio == law[ldp.output, ldp.secret] / law[ldp.output, ldp.other_secret]
+        assert ldp.ratio == distribution[ldp.output, ldp.secret] / distribution[ldp.output, ldp.other_secret]
 
 
 @given(channels())

@@ -80,5 +80,5 @@ def test_a_budget_just_below_the_level_is_refused(below: float) -> None:
 
 
 def test_a_row_that_is_the_same_everywhere_is_attained_by_the_estimate() -> None:
-    law = np.array([0.25, 0.25, 0.5])
-    assert (extreme_distribution(np.full(3, 0.7), law, 1.0) == law).all()
+    distribution = np.array([0.25, 0.25, 0.5])
+    assert (extreme_distribution(np.full(3, 0.7), distribution, 1.0) == distribution).all()

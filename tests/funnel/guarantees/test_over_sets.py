@@ -1,4 +1,4 @@
-"""Guarantees over sets of laws: which one is meant, what it says of itself, and the ends of what it is asked."""
+"""Guarantees over sets of distributions: which one is meant, what it says, and the ends of what it is asked."""
 
 from __future__ import annotations
 

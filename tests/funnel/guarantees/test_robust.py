@@ -1,4 +1,4 @@
-"""RLDP: no law in the confidence set exceeds the level, one attains it, and it tends to plain LDP as the data grow."""
+"""RLDP: no distribution in the set exceeds the level, one attains it, and it tends to plain LDP as the data grow."""
 
 from __future__ import annotations
 
@@ -36,38 +36,42 @@ def around(counts: np.ndarray, alpha: float = 0.05) -> Neighbourhood:
     return Neighbourhood(counts / sizes[:, None], sizes / n, float(chi2.ppf(1 - alpha, counts.size - 1)) / n)
 
 
-def distance(law: np.ndarray, estimate: np.ndarray) -> float:
+def distance(distribution: np.ndarray, estimate: np.ndarray) -> float:
     """Σ (P̂ - P)²/P, infinite where P excludes what was seen."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.where(law > 0, (estimate - law) ** 2 / law, np.where(estimate > 0, np.inf, 0)).sum())
+        return float(
+            np.where(
+                distribution > 0, (estimate - distribution) ** 2 / distribution, np.where(estimate > 0, np.inf, 0)
+            ).sum()
+        )
 
 
-def exact_distance(law: np.ndarray, counts: np.ndarray) -> Fraction:
-    """The same in whole numbers, of what the law says once its entries sum to 1."""
-    total, n = sum(map(Fraction, law.ravel())), int(counts.sum())
-    pairs = zip(counts.ravel().tolist(), map(Fraction, law.ravel()), strict=True)
+def exact_distance(distribution: np.ndarray, counts: np.ndarray) -> Fraction:
+    """The same in whole numbers, of what the distribution says once its entries sum to 1."""
+    total, n = sum(map(Fraction, distribution.ravel())), int(counts.sum())
+    pairs = zip(counts.ravel().tolist(), map(Fraction, distribution.ravel()), strict=True)
     return sum((Fraction(count, n) ** 2 * total / p for count, p in pairs if count), Fraction(0)) - 1
 
 
-def largest_ratio(rows: np.ndarray, law: np.ndarray) -> float:
-    given = law / law.sum(axis=1, keepdims=True)
+def largest_ratio(rows: np.ndarray, distribution: np.ndarray) -> float:
+    given = distribution / distribution.sum(axis=1, keepdims=True)
     outputs = np.einsum("bsu,su->bs", rows, given)
     return float((outputs.max(axis=1) / outputs.min(axis=1)).max())
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_one_law_attains_the_level_and_none_exceeds_it(seed: int) -> None:
+def test_one_distribution_attains_the_level_and_none_exceeds_it(seed: int) -> None:
     counts, rows = random_case(seed)
     near = around(counts)
     estimate = counts / counts.sum()
     worst = worst_pair(rows, near)
-    law = attaining_distribution(rows, near, worst)
-    assert law.sum() == pytest.approx(1)
-    assert exact_distance(law, counts) <= Fraction(near.radius)
-    assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-6)
+    distribution = attaining_distribution(rows, near, worst)
+    assert distribution.sum() == pytest.approx(1)
+    assert exact_distance(distribution, counts) <= Fraction(near.radius)
+    assert largest_ratio(rows, distribution) == pytest.approx(worst.ratio, rel=1e-6)
     random = np.random.default_rng(seed + 1000)
     for k in range(200):
-        # Laws on the boundary and inside, some with mass on cells that were never seen.
+        # Distributions on the boundary and inside, some with mass on cells that were never seen.
         direction = random.dirichlet(np.full(counts.size, 0.3 if k % 2 else 1.0)).reshape(counts.shape)
         low, high = 0.0, 1.0
         for _ in range(40):
@@ -82,7 +86,7 @@ def test_one_law_attains_the_level_and_none_exceeds_it(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_generic_solver_finds_nothing_worse(seed: int) -> None:
-    """Multi-start SLSQP over whole laws, in logarithms so that they stay positive."""
+    """Multi-start SLSQP over whole distributions, in logarithms so that they stay positive."""
     counts, rows = random_case(seed)
     near = around(counts)
     estimate = counts / counts.sum()
@@ -92,12 +96,12 @@ def test_a_generic_solver_finds_nothing_worse(seed: int) -> None:
     for _ in range(6):
         start = np.log(np.maximum(estimate, 1e-4) * np.exp(0.1 * random.normal(size=counts.shape))).ravel()
 
-        def law(logs: np.ndarray) -> np.ndarray:
+        def distribution(logs: np.ndarray) -> np.ndarray:
             weights = np.exp(logs - logs.max()).reshape(counts.shape)
             return weights / weights.sum()
 
         def value(logs: np.ndarray) -> float:
-            given = law(logs) / law(logs).sum(axis=1, keepdims=True)
+            given = distribution(logs) / distribution(logs).sum(axis=1, keepdims=True)
             outputs = rows[worst.output] * given
             return -math.log(outputs[worst.high].sum() / outputs[worst.low].sum())
 
@@ -105,10 +109,10 @@ def test_a_generic_solver_finds_nothing_worse(seed: int) -> None:
             value,
             start,
             method="SLSQP",
-            constraints={"type": "ineq", "fun": lambda logs: near.radius - distance(law(logs), estimate)},
+            constraints={"type": "ineq", "fun": lambda logs: near.radius - distance(distribution(logs), estimate)},
             options={"maxiter": 300, "ftol": 1e-13},
         )
-        if distance(law(found.x), estimate) <= near.radius * (1 + 1e-7):
+        if distance(distribution(found.x), estimate) <= near.radius * (1 + 1e-7):
             best = max(best, math.exp(-found.fun))
     assert best <= worst.ratio * (1 + 1e-6)
     assert best >= worst.ratio * (1 - 1e-3)
@@ -125,7 +129,7 @@ def near_deterministic(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def searched(rows: np.ndarray, near: Neighbourhood, place: tuple[int, int, int]) -> float:
-    """The largest ratio for one output and two secrets: laws in F for splits of the deviation down to 1e-15."""
+    """The largest ratio for one output and two secrets: distributions in F for splits down to 1e-15."""
     y, s, t = place
 
     def attained(odds: float) -> float:
@@ -133,7 +137,10 @@ def searched(rows: np.ndarray, near: Neighbourhood, place: tuple[int, int, int])
         for secret, share, sign in ((s, 1 / (1 + math.exp(-odds)), 1), (t, 1 / (1 + math.exp(odds)), -1)):
             divergence = (1 + share * near.deviation / near.prior[secret]) ** 2
             given.append(
-                float(extreme_distribution(sign * rows[y, secret], near.law[secret], divergence) @ rows[y, secret])
+                float(
+                    extreme_distribution(sign * rows[y, secret], near.distribution[secret], divergence)
+                    @ rows[y, secret]
+                )
             )
         return given[0] / given[1]
 
@@ -155,9 +162,9 @@ def test_the_bound_is_tight_for_near_deterministic_tables_too(seed: int) -> None
     worst = worst_pair(rows, near)
     best = searched(rows, near, (worst.output, worst.high, worst.low))
     assert best <= worst.ratio <= best * (1 + 1e-8)
-    law = attaining_distribution(rows, near, worst)
-    assert exact_distance(law, counts) <= Fraction(near.radius)
-    assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-7)
+    distribution = attaining_distribution(rows, near, worst)
+    assert exact_distance(distribution, counts) <= Fraction(near.radius)
+    assert largest_ratio(rows, distribution) == pytest.approx(worst.ratio, rel=1e-7)
     # The first bounds, of all pairs at once, are bounds too, and not far off.
     coarse = pair_ratios(rows, near)
     assert worst.ratio <= coarse.above.max() <= worst.ratio**1.01
@@ -179,8 +186,8 @@ def test_tangents_bound_every_split_of_an_interval(
     y, high, low = np.array([pairs[k] for k in random.integers(0, len(pairs), size=200)]).T
     odds = np.sort(random.normal(scale=random.choice([1, 6], size=(200, 1)), size=(200, 3)), axis=1).T
     left, middle, right = (worst_case._Splits.of(side) for side in odds)
-    upper = tilt(rows[y, high], near.law[high], near.divergence(high, middle.share))
-    lower = tilt(-rows[y, low], near.law[low], near.divergence(low, middle.rest))
+    upper = tilt(rows[y, high], near.distribution[high], near.divergence(high, middle.share))
+    lower = tilt(-rows[y, low], near.distribution[low], near.divergence(low, middle.rest))
     fixed = worst_case._Pairs(upper, lower, near, high, low)
     ratio, before, after = fixed.bounds(middle, left, right)
     assert (ratio <= np.minimum(before, after)).all()
@@ -209,46 +216,46 @@ def test_averages_over_a_ball() -> None:
     random = np.random.default_rng(0)
     for k in range(200):
         u = int(random.integers(2, 7))
-        law = random.dirichlet(np.full(u, 0.7))
+        distribution = random.dirichlet(np.full(u, 0.7))
         if k % 3 == 0:
-            law[random.integers(u)] = 0
-            law /= law.sum()
+            distribution[random.integers(u)] = 0
+            distribution /= distribution.sum()
         row = random.random(u) * 10 ** random.uniform(-3, 1)
         divergence = np.array([1 + 10 ** random.uniform(-6, 1)])
-        bound = float(tilt(row[None], law[None], divergence).above(divergence)[0])
-        attained = extreme_distribution(row, law, float(divergence[0]))
-        seen = law > 0
-        assert (law[seen] ** 2 / attained[seen]).sum() <= divergence[0] * (1 + 1e-6)
+        bound = float(tilt(row[None], distribution[None], divergence).above(divergence)[0])
+        attained = extreme_distribution(row, distribution, float(divergence[0]))
+        seen = distribution > 0
+        assert (distribution[seen] ** 2 / attained[seen]).sum() <= divergence[0] * (1 + 1e-6)
         assert bound - 1e-8 * row.max() <= attained @ row <= bound
 
 
 @pytest.mark.parametrize("rare", [1e-9, 1e-14, 1e-17, 1e-40])
 def test_a_mean_is_told_from_zero_however_rarely_it_is_more(rare: float) -> None:
-    """Whoever was seen with an entry above 0 has some of it under every law: rounding must not take it away."""
+    """An entry above 0 that was seen has some of it under every distribution: rounding must not take it."""
     random = np.random.default_rng(4)
     for k in range(50):
-        law = random.dirichlet(np.ones(4))
-        law[2] = 0.0
-        law /= law.sum()
+        distribution = random.dirichlet(np.ones(4))
+        distribution[2] = 0.0
+        distribution /= distribution.sum()
         # Never of the last, rarely of the second, and often of one that nobody was seen with.
         row = -np.array([rare * random.random(), rare, 1.0, 0.0])
         divergence = np.array([1 + 10 ** random.uniform(-4, 1)])
-        found = tilt(row[None], law[None], divergence)
-        proven = tightest(found, row[None], law[None], divergence)
+        found = tilt(row[None], distribution[None], divergence)
+        proven = tightest(found, row[None], distribution[None], divergence)
         bound = float(proven.above(divergence)[0])
         assert bound <= float(found.above(divergence)[0])
         assert bound < 0
-        attained = extreme_distribution(row, law, float(divergence[0])) @ row
+        attained = extreme_distribution(row, distribution, float(divergence[0])) @ row
         assert attained <= bound * (1 - 1e-9), k
         # (Σ P̂ √t)² / D, of which nothing is lost but the last digits.
-        least = float((law * np.sqrt(-row)).sum() ** 2 / divergence[0])
+        least = float((distribution * np.sqrt(-row)).sum() ** 2 / divergence[0])
         assert -bound >= least * (1 - 1e-13)
 
 
 def test_rows_that_reach_above_zero_keep_the_multiplier_that_was_found() -> None:
-    row, law, divergence = np.array([[0.2, 0.7]]), np.array([[0.5, 0.5]]), np.array([1.1])
-    found = tilt(row, law, divergence)
-    same = tightest(found, row, law, divergence)
+    row, distribution, divergence = np.array([[0.2, 0.7]]), np.array([[0.5, 0.5]]), np.array([1.1])
+    found = tilt(row, distribution, divergence)
+    same = tightest(found, row, distribution, divergence)
     assert (same.distance, same.mass) == (found.distance, found.mass)
     # And no average is above the largest entry, however much may be deviated.
     assert 0.7 <= float(found.above(np.array([1e9]))[0]) <= 0.7 * (1 + 1e-15)
@@ -276,7 +283,7 @@ def test_robust_levels_are_above_plain_ones_and_tend_to_them(reads_secret: bool)
         plain = LDP(1.0).level_for(read, weights).value
         level = RLDP(1.0, set="chi2").level_for(read, weights)
         assert level.value > plain
-        assert level.witness.law is not None
+        assert level.witness.distribution is not None
         levels.append(level.value)
     assert levels == sorted(levels, reverse=True)
     # At n = 20 million conditionals are known to about 1e-3.
@@ -294,7 +301,7 @@ def test_a_smaller_significance_is_a_larger_set() -> None:
     assert LDP(1.0).level(joint, calibrated).value < 1.0
 
 
-def test_an_output_that_a_law_in_the_set_excludes_is_infinitely_bad() -> None:
+def test_an_output_that_a_distribution_in_the_set_excludes_is_infinitely_bad() -> None:
     joint = Joint.from_counts([[50, 50], [50, 50]])
     weights = np.array([[2**63, 0], [0, 2**63]], dtype=np.uint64)
     assert LDP(1.0).level_for(joint, weights).value == 0

@@ -73,13 +73,16 @@ def test_mutual_information_is_rounded_up(counts: list[list[int]], seed: int) ->
     joint = Joint.from_counts(counts)
     cut = np.random.default_rng(seed).integers(1, FULL, size=3).astype(object)
     weights = np.array([cut, FULL - cut], dtype=object).astype(np.uint64)
-    law = secret_output(joint.counts, weights)
-    total = int(law.sum())
+    distribution = secret_output(joint.counts, weights)
+    total = int(distribution.sum())
     true = arb(0)
-    for (s, y), cell in np.ndenumerate(law):
+    for (s, y), cell in np.ndenumerate(distribution):
         if cell:
             share = exact(Fraction(int(cell), total))
-            true += share * (exact(Fraction(int(cell) * total, int(law[s].sum()) * int(law[:, y].sum())))).log()
+            true += (
+                share
+                * (exact(Fraction(int(cell) * total, int(distribution[s].sum()) * int(distribution[:, y].sum())))).log()
+            )
     level = MutualInformation(1.0).level_for(joint, weights).value
     assert exact(level) >= true or level == 0
     assert exact(level) <= true * (1 + exact(2.0**-49)) + exact(1e-50)
@@ -142,14 +145,14 @@ def test_a_mean_over_a_ball_is_rounded_up(cells: list[tuple[int, float]], excess
     """The ball holds its centre, whose mean is a fraction."""
     counts, row = np.array([count for count, _ in cells]), sign * np.array([value for _, value in cells])
     counts[0] += 1
-    law = counts / counts.sum()
+    distribution = counts / counts.sum()
     mean = sum(
         (Fraction(int(count)) * Fraction(value) for count, value in zip(counts, row, strict=True)), Fraction(0)
     ) / int(counts.sum())
     for divergence in (1.0, 1 + excess):
-        above = tilt(row[None], law[None], np.array([divergence])).above(np.array([divergence]))[0]
+        above = tilt(row[None], distribution[None], np.array([divergence])).above(np.array([divergence]))[0]
         assert Fraction(float(above)) >= mean
-        # Never far above what no law exceeds.
+        # Never far above what no distribution exceeds.
         assert above <= row.max() + 1e-9
     if row.min() == row.max():
         assert above <= row.max() + 1e-12

@@ -39,10 +39,10 @@ def rank(joint: Joint, protocol: Protocol, ratio: dict[int, Fraction]) -> int:
 
 def worst_ratios(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> dict[int, Fraction]:
     """The worst ratio of every output, in fractions."""
-    law, marginal = given_secret(joint, protocol)
+    distribution, marginal = given_secret(joint, protocol)
     found: dict[int, Fraction] = {}
     for y, average in enumerate(marginal):
-        given = [value for (z, _), value in law.items() if z == y]
+        given = [value for (z, _), value in distribution.items() if z == y]
         if isinstance(guarantee, LDP):
             found[y] = max(given) / min(given)
         else:
@@ -79,11 +79,11 @@ def test_the_largest_of_averages_that_floats_confuse(guarantee: LiftBound, inver
     confused = 0
     for seed in range(60):
         joint, protocol = nearly_alike(seed)
-        law, marginal = given_secret(joint, protocol)
+        distribution, marginal = given_secret(joint, protocol)
         prior = [Fraction(int(size), joint.n) for size in joint.counts.sum(axis=1)]
         measures = {}
         for y, average in enumerate(marginal):
-            lifts = [law[y, s] / average for s in range(len(prior))]
+            lifts = [distribution[y, s] / average for s in range(len(prior))]
             measures[y] = guarantee.measure([1 / lift for lift in lifts] if inverse else lifts, prior)
         confused += rank(joint, protocol, measures) > 1
         output, measure = guarantee._worst(joint, protocol.weights, inverse)
@@ -109,7 +109,9 @@ def test_ties_everywhere_are_decided_by_a_few_whole_numbers(monkeypatch: pytest.
     weights = np.vstack([row, np.array([[FULL - int(total) for total in row.sum(axis=0)]], dtype=np.uint64)])
     exact = [[Fraction(sum(int(n) * int(w) for n, w in zip(counts, out, strict=True)), int(counts.sum()))
               for counts in [*joint.counts, joint.counts.sum(axis=0)]] for out in weights]  # fmt: skip
-    most = max(max(value / law[-1], law[-1] / value) for law in exact for value in law[:-1])
+    most = max(
+        max(value / distribution[-1], distribution[-1] / value) for distribution in exact for value in distribution[:-1]
+    )
     for stack in (1, 100, 2**21):
         monkeypatch.setattr("funnel.guarantees.events._STACK", stack)
         monkeypatch.setattr("funnel.guarantees.events.Fraction", counted)

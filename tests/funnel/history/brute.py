@@ -1,4 +1,4 @@
-"""Brute force: laws of histories by going through all trajectories, with fractions, from the rows of a panel alone."""
+"""Brute force: distributions of histories over all trajectories, with fractions, from the rows of a panel alone."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def panels(draw: st.DrawFn, most: int = 30) -> list[Wave]:
     people = draw(st.integers(6, most))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     staying, present = draw(st.sampled_from([0.0, 0.6, 0.9, 1.0])), draw(st.sampled_from([0.5, 0.8, 1.0]))
-    law = random.dirichlet(np.ones(c * a) * 2)
-    now = random.choice(c * a, size=people, p=law)
+    distribution = random.dirichlet(np.ones(c * a) * 2)
+    now = random.choice(c * a, size=people, p=distribution)
     waves = []
     for _ in range(draw(st.integers(3, 4))):
         here = np.flatnonzero(random.random(people) < present)
         if not len(here):
             here = np.arange(people)
         waves.append({int(i): (int(now[i]) // a, int(now[i]) % a) for i in here})
-        again = random.choice(c * a, size=people, p=law)
+        again = random.choice(c * a, size=people, p=distribution)
         now = np.where(random.random(people) < staying, now, again)
     return waves
 
@@ -45,7 +45,7 @@ def table_of(wave: Wave) -> dict[str, list[object]]:
     }
 
 
-Law = dict[Cell, Fraction]
+Distribution = dict[Cell, Fraction]
 
 
 class Observer:
@@ -54,33 +54,35 @@ class Observer:
     def __init__(self, waves: list[Wave]) -> None:
         self.waves = waves
 
-    def law(self, version: int) -> Law:
+    def distribution(self, version: int) -> Distribution:
         counts = Counter(self.waves[version].values())
         return {cell: Fraction(n, len(self.waves[version])) for cell, n in counts.items()}
 
     def prior(self, last: int | None, version: int) -> dict[int, Fraction]:
-        """The law of the secret at a version, of people who are in both; None: of all."""
+        """The distribution of the secret at a version, of people who are in both; None: of all."""
         here = self.waves[version]
         both = here if last is None else {i: cell for i, cell in here.items() if i in self.waves[last]}
         counts = Counter(cell[0] for cell in both.values())
         return {s: Fraction(n, len(both)) for s, n in counts.items()}
 
-    def change(self, last: int, version: int, cell: Cell) -> Law:
+    def change(self, last: int, version: int, cell: Cell) -> Distribution:
         then, now = self.waves[last], self.waves[version]
         following = Counter(now[i] for i in now if i in then and then[i] == cell)
         if following:
             return {after: Fraction(n, following.total()) for after, n in following.items()}
         known = self.prior(last, version)
-        allowed = {cell: p for cell, p in self.law(version).items() if cell[0] in known}
+        allowed = {cell: p for cell, p in self.distribution(version).items() if cell[0] in known}
         return {cell: p / sum(allowed.values()) for cell, p in allowed.items()}
 
-    def before(self, history: list[tuple[int, dict[int, Fraction]]], version: int, secret_of: int | None = None) -> Law:
+    def before(
+        self, history: list[tuple[int, dict[int, Fraction]]], version: int, secret_of: int | None = None
+    ) -> Distribution:
         """P(s, x | h) before a version: histories as (version, probability of what was published by input).
 
         Sums over every trajectory through the cells of all versions of the history; s is the secret at the end of it,
         or in the version of the history with the place ``secret_of``.
         """
-        paths = [((cell,), p) for cell, p in self.law(history[0][0] if history else version).items()]
+        paths = [((cell,), p) for cell, p in self.distribution(history[0][0] if history else version).items()]
         for place, (number, given) in enumerate(history):
             told = [(path, p * given.get(path[-1][1], Fraction(0))) for path, p in paths]
             following = history[place + 1][0] if place + 1 < len(history) else version
@@ -90,7 +92,7 @@ class Observer:
                 if p
                 for after, q in self.change(number, following, path[-1]).items()
             ]
-        total: Law = {}
+        total: Distribution = {}
         for path, p in paths:
             cell = path[-1 if secret_of is None else secret_of][0], path[-1][1]
             total[cell] = total.get(cell, Fraction(0)) + p
@@ -118,10 +120,10 @@ def limits(guarantee: funnel.Guarantee) -> tuple[Fraction | None, Fraction | Non
     return Fraction(1), Fraction(1), None
 
 
-def lifts(law: dict[int, Fraction], prior: dict[int, Fraction]) -> dict[int, Fraction]:
+def lifts(distribution: dict[int, Fraction], prior: dict[int, Fraction]) -> dict[int, Fraction]:
     """P(s | …)/P(s) of the secrets in the prior."""
-    total = sum(law.values())
-    return {s: law.get(s, Fraction(0)) / total / p for s, p in prior.items()}
+    total = sum(distribution.values())
+    return {s: distribution.get(s, Fraction(0)) / total / p for s, p in prior.items()}
 
 
 def beyond(some: dict[int, Fraction], guarantee: funnel.Guarantee) -> bool:

@@ -1,4 +1,4 @@
-"""What no noise on published tables can bound: two laws of all changes between cells that agree in every such table.
+"""What no noise on published tables can bound: two distributions of changes that agree in every such table.
 
 The example of docs/history.md: three inputs, two secrets that never change, as common together as apart. Everybody
 leaves their input, those with one secret around the circle and those with the other against it, or the other way round.
@@ -53,22 +53,22 @@ def test_published_tables_are_the_same_of_both() -> None:
 
 
 def test_whoever_knows_the_tables_learns_nothing_and_whoever_knows_the_changes_all() -> None:
-    law, bound = uniform(), require_posterior(parse_guarantee("lip:1.0"))
-    everybody = Observed.counted(law, {}, np.zeros(6 * PEOPLE, np.int64), np.repeat(CELLS % 3, PEOPLE))
-    first = follow(Past(), everybody, bound, "one", target=optimal(law, bound).protocol)
+    distribution, bound = uniform(), require_posterior(parse_guarantee("lip:1.0"))
+    everybody = Observed.counted(distribution, {}, np.zeros(6 * PEOPLE, np.int64), np.repeat(CELLS % 3, PEOPLE))
+    first = follow(Past(), everybody, bound, "one", target=optimal(distribution, bound).protocol)
     # The input is published as it is: it tells nothing of the secret.
     assert first.utility == pytest.approx(math.log(3))
     before = np.repeat(CELLS % 3, PEOPLE)
     said = first.library[first.drawn_from[0]][:, before].argmax(axis=0)
     past = Past((first.chapter(np.zeros(3, np.int64), np.arange(3)),))
-    moved = Moves.counted("one", BOTH[0], law, law).changes(law, law)
+    moved = Moves.counted("one", BOTH[0], distribution, distribution).changes(distribution, distribution)
     for changes in BOTH:
         now = np.repeat(changes.after % 3, PEOPLE)
-        real = Observed.counted(law, {0: changes}, 1 + said, now)
-        second = follow(past, real.known_by(law, {0: moved}), bound, "two", target=first.target)
+        real = Observed.counted(distribution, {0: changes}, 1 + said, now)
+        second = follow(past, real.known_by(distribution, {0: moved}), bound, "two", target=first.target)
         assert second.level.value == pytest.approx(0, abs=1e-9)
         assert second.utility == pytest.approx(math.log(3))
-        assert reader(past, second, real.known_by(law, {0: moved})).level == pytest.approx(0, abs=1e-9)
+        assert reader(past, second, real.known_by(distribution, {0: moved})).level == pytest.approx(0, abs=1e-9)
         assert reader(past, second, real).level == math.inf
 
 
@@ -80,8 +80,8 @@ def test_what_holds_for_all_changes_is_a_bound_on_the_input_alone(epsilon: float
     def holds(row: FloatArray) -> bool:
         # After the first input those with one secret have the second now, the others the third, or conversely.
         cone = cone_over(bound, np.ones(2))
-        laws = [np.array([[0, 0.5, 0], [0, 0, 0.5]]), np.array([[0, 0, 0.5], [0, 0.5, 0]])]
-        return all((cone @ law @ row <= 1e-12).all() for law in laws)
+        distributions = [np.array([[0, 0.5, 0], [0, 0, 0.5]]), np.array([[0, 0, 0.5], [0, 0.5, 0]])]
+        return all((cone @ distribution @ row <= 1e-12).all() for distribution in distributions)
 
     assert allowed_by(bound).up is not None
     assert holds(np.array([0.3, 1.0, 1.0 / (limit * 0.999)]))

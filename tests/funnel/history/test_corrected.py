@@ -38,8 +38,8 @@ def second() -> Fitted:
     who = attending(past, expected, {}, float(FIRST.n))
     target = funnel.fit("invariant", FIRST, BOUND)
     step = follow(past, expected_people(past, who, FIRST, {}), BOUND, "first", target=target, read_alone=True)
-    laws = distributions_before(past, who.nodes, FIRST, {}).values.sum(axis=1)
-    nodes, outputs, people, others = answered(who, laws, step.library, step.drawn_from)
+    distributions = distributions_before(past, who.nodes, FIRST, {}).values.sum(axis=1)
+    nodes, outputs, people, others = answered(who, distributions, step.library, step.drawn_from)
     chapter = step.chapter(nodes, outputs)
     past, expected = past.followed_by(chapter), expected_after(who, chapter.first, people, others)
     # What everybody was, is, and was published as, in the first version by its probabilities.

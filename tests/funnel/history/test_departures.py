@@ -39,12 +39,14 @@ def made() -> tuple[Waves, UnitRows, IntArray]:
     cells = input_codes(table, joint.secret) * a + xs
     units = np.unique(data["unit"].to_numpy(), return_inverse=True)[1]
     rows = UnitRows.ordered(units, random.random(len(units)))
-    law = counted_cells(cells[rows.at(1)], joint)
+    distribution = counted_cells(cells[rows.at(1)], joint)
     sizes = np.bincount(np.bincount(units), minlength=12)[1:]
-    tables = UnitCounts(law, *second_rows(rows, cells, joint), sizes).with_noise(1e6)
-    who = attending(Past(), Expected.nobody(), {}, float(law.n))
-    expected = ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
-    target = funnel.optimal(law, LIP(1.0), time_limit=1).protocol
+    tables = UnitCounts(distribution, *second_rows(rows, cells, joint), sizes).with_noise(1e6)
+    who = attending(Past(), Expected.nobody(), {}, float(distribution.n))
+    expected = ExpectedUnits(
+        who, expected_people(Past(), who, distribution, {}), tables.changes(distribution), tables.waves
+    )
+    target = funnel.optimal(distribution, LIP(1.0), time_limit=1).protocol
     terms = VersionTerms(LIP(1.0), "v", target, budget=1.0)
     asked = UnitVersion(Past(), rows, cells, joint, np.zeros(rows.count, np.int64), terms)
 

@@ -71,8 +71,8 @@ def test_p_values_of_the_same_people_are_at_most_as_often_small_as_they_say() ->
 @settings(max_examples=10, deadline=None)
 def test_a_shift_that_is_there_is_found_and_named(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    law = np.array([0.2, 0.3, 0.5])
-    one = Joint.from_counts([rng.multinomial(4000, law)], inputs=["a", "b", "c"])
+    distribution = np.array([0.2, 0.3, 0.5])
+    one = Joint.from_counts([rng.multinomial(4000, distribution)], inputs=["a", "b", "c"])
     two = Joint.from_counts([rng.multinomial(4000, [0.3, 0.3, 0.4])], inputs=["a", "b", "c"])
     drift = drift_between(one, two)
     assert drift.drifted

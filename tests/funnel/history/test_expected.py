@@ -47,8 +47,8 @@ def first_version() -> tuple[Past, Expected, Step]:
 
 def published(past: Past, who: Attending, step: Step) -> tuple[Past, Expected, Step]:
     """Once a version is published of which nobody has a history that was not expected."""
-    laws = distributions_before(past, who.nodes, step.joint, step.observed.changes).values.sum(axis=1)
-    nodes, outputs, people, others = answered(who, laws, step.library, step.drawn_from)
+    distributions = distributions_before(past, who.nodes, step.joint, step.observed.changes).values.sum(axis=1)
+    nodes, outputs, people, others = answered(who, distributions, step.library, step.drawn_from)
     chapter = step.chapter(nodes, outputs)
     return past.followed_by(chapter), expected_after(who, chapter.first, people, others), step
 
@@ -91,8 +91,8 @@ def test_more_people_than_there_could_be_are_new() -> None:
 
 def test_the_channel_is_the_mean_over_expected_people(second: tuple[Past, Expected, Attending, Step]) -> None:
     past, _, who, step = second
-    laws = distributions_before(past, who.nodes, JOINT, step.observed.changes).values.sum(axis=1)
-    masses = who.people[:, None] * laws
+    distributions = distributions_before(past, who.nodes, JOINT, step.observed.changes).values.sum(axis=1)
+    masses = who.people[:, None] * distributions
     rows = np.ldexp(step.library.astype(np.float64), -63)[step.drawn_from]
     mean = np.einsum("hx,hyx->yx", masses, rows) / masses.sum(axis=0)
     assert who.others < 1e-9
@@ -128,11 +128,11 @@ def test_real_people_get_the_channels_of_expected_ones_or_others_that_hold(
     assert (found.step.drawn_from[at] == before).all()
     assert found.step.channel is blind.channel
     # The bound holds for all of them, exactly.
-    standing = stand(past, observed, BOUND)
-    for place in range(len(standing.nodes)):
-        channel = found.step.drawn_from[np.searchsorted(found.step.followed, standing.nodes[place])]
-        outputs = standing.exact_law(place) @ found.step.library[channel].astype(object).T
-        assert allowed_by(BOUND).within_exactly(outputs, standing.priors[standing.prior_of[place]])
+    status = stand(past, observed, BOUND)
+    for place in range(len(status.nodes)):
+        channel = found.step.drawn_from[np.searchsorted(found.step.followed, status.nodes[place])]
+        outputs = status.exact_distribution(place) @ found.step.library[channel].astype(object).T
+        assert allowed_by(BOUND).within_exactly(outputs, status.priors[status.prior_of[place]])
     # Their own real inputs do not enter.
     others = real(past, np.repeat(who.nodes, 3), step)
     again = fitted(blind, others)

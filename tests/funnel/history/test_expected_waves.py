@@ -1,4 +1,4 @@
-"""Rows of units by published tables: within the bound for whoever knows these, and a function of nothing else."""
+"""Rows of units by published tables: within the bound for an observer of these, and a function of nothing else."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ TABLES = NoisyRows(
 BOUNDS = (funnel.LIP(0.5), funnel.LIP(1.2), funnel.LDP(1.0))
 
 
-def expected_units(law: funnel.Joint = LAW, tables: NoisyRows = TABLES) -> ExpectedUnits:
-    who = attending(Past(), Expected.nobody(), {}, float(law.n))
-    return ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
+def expected_units(distribution: funnel.Joint = LAW, tables: NoisyRows = TABLES) -> ExpectedUnits:
+    who = attending(Past(), Expected.nobody(), {}, float(distribution.n))
+    return ExpectedUnits(
+        who, expected_people(Past(), who, distribution, {}), tables.changes(distribution), tables.waves
+    )
 
 
 def units(seed: int, number: int = 25) -> tuple[UnitRows, IntArray]:
@@ -53,8 +55,11 @@ def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed:
         # A sampler has no channel for nobody.
         assert len(wave)
         channels = step.drawn_from[np.searchsorted(step.followed, had)]
-        laws = step.library[channels, :, cells[wave] % A].astype(float) / DENOMINATOR
-        return np.array([random.choice(len(law), p=law / law.sum()) for law in laws], dtype=np.int64)
+        distributions = step.library[channels, :, cells[wave] % A].astype(float) / DENOMINATOR
+        return np.array(
+            [random.choice(len(distribution), p=distribution / distribution.sum()) for distribution in distributions],
+            dtype=np.int64,
+        )
 
     joint = funnel.Joint.from_counts(np.bincount(cells, minlength=C * A).reshape(C, A))
     nodes = np.where(np.arange(rows.count) < gone, -1, 0)
@@ -65,18 +70,18 @@ def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed:
 
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(BOUNDS))
-def test_every_row_that_a_unit_could_get_is_within_the_bound_under_the_published_law(
+def test_every_row_that_a_unit_could_get_is_within_the_bound_under_the_published_distribution(
     seed: int, guarantee: funnel.Guarantee
 ) -> None:
     """By fractions, history by history, of predicted histories and of all others that somebody has."""
     waves = followed(guarantee, *units(seed), seed, gone=2)
-    law = {(s, x): Fraction(int(n)) for (s, x), n in np.ndenumerate(LAW.counts)}
+    distribution = {(s, x): Fraction(int(n)) for (s, x), n in np.ndenumerate(LAW.counts)}
     kernel = rows_of(TABLES.changes(LAW))
-    prior = by_secret(law)
-    laws = {0: law}
+    prior = by_secret(distribution)
+    distributions = {0: distribution}
     for step, chapter in zip(waves.step.waves, waves.past.chapters, strict=True):
         for node in step.followed.tolist():
-            before = laws[node]
+            before = distributions[node]
             if chapter.row > 1:
                 before = moved(before, kernel)
             weights = step.library[step.drawn_from[np.searchsorted(step.followed, node)]]
@@ -86,7 +91,7 @@ def test_every_row_that_a_unit_could_get_is_within_the_bound_under_the_published
                     told = by_secret(after)
                     assert allowed(guarantee, {s: told.get(s, Fraction(0)) / share for s, share in prior.items()})
                 for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
-                    laws[chapter.first + place] = after
+                    distributions[chapter.first + place] = after
     assert guarantee.holds(LAW, waves.step.channel)
     assert waves.fitted is not None
     assert waves.fitted.predicted.level.value <= guarantee.budget  # type: ignore[attr-defined]
@@ -169,7 +174,7 @@ def predicted_before(waves: Waves, step: Any) -> tuple[list[int], list[float]]:
     table = np.zeros((C * A, C * A))
     table[kernel.before, kernel.after] = kernel.records
     table /= table.sum(axis=1, keepdims=True)
-    laws = {0: LAW.p.reshape(-1)}
+    distributions = {0: LAW.p.reshape(-1)}
     assert waves.fitted is not None
     for number, (one, chapter) in enumerate(zip(waves.fitted.predicted.waves, waves.past.chapters, strict=False)):
         if one is step:
@@ -177,14 +182,14 @@ def predicted_before(waves: Waves, step: Any) -> tuple[list[int], list[float]]:
         share = TABLES.waves[number + 1] / TABLES.waves[number]
         following, after = {}, {}
         for node in one.followed.tolist():
-            law = laws[node] if number == 0 else laws[node] @ table
+            distribution = distributions[node] if number == 0 else distributions[node] @ table
             row = one.library[one.drawn_from[np.searchsorted(one.followed, node)]].astype(float) / DENOMINATOR
             for place in np.flatnonzero(chapter.parents == node).tolist():
-                told = law * np.tile(row[chapter.outputs[place]], C)
+                told = distribution * np.tile(row[chapter.outputs[place]], C)
                 if people[node] * told.sum() >= LEAST and share * people[node] * told.sum() >= LEAST:
                     following[chapter.first + place] = share * people[node] * told.sum()
                     after[chapter.first + place] = told / told.sum()
-        people, laws = following, after
+        people, distributions = following, after
     return list(people), list(people.values())
 
 
@@ -196,18 +201,18 @@ def rows_of(changes: Changes) -> dict[tuple[int, int], dict[tuple[int, int], Fra
 
 
 def moved(
-    law: dict[tuple[int, int], Fraction], kernel: dict[tuple[int, int], dict[tuple[int, int], Fraction]]
+    distribution: dict[tuple[int, int], Fraction], kernel: dict[tuple[int, int], dict[tuple[int, int], Fraction]]
 ) -> dict[tuple[int, int], Fraction]:
     found: dict[tuple[int, int], Fraction] = {}
-    for cell, share in law.items():
+    for cell, share in distribution.items():
         for to, part in kernel[cell].items():
             found[to] = found.get(to, Fraction(0)) + share * part
     return found
 
 
-def by_secret(law: dict[tuple[int, int], Fraction]) -> dict[int, Fraction]:
+def by_secret(distribution: dict[tuple[int, int], Fraction]) -> dict[int, Fraction]:
     found: dict[int, Fraction] = {}
-    for (s, _), share in law.items():
+    for (s, _), share in distribution.items():
         found[s] = found.get(s, Fraction(0)) + share
     total = sum(found.values())
     return {s: share / total for s, share in found.items()}

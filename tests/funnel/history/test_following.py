@@ -17,7 +17,7 @@ from funnel.history.allowed import allowed_by
 from funnel.history.changes import Changes
 from funnel.history.corrected import PARTS, means, right_on_average
 from funnel.history.following import follow
-from funnel.history.history_status import Standing, stand
+from funnel.history.history_status import HistoryStatus, stand
 from funnel.history.library import (
     constant_channels,
     distinct_channels,
@@ -50,10 +50,10 @@ def second_version(
     return past, Observed.counted(joints[1], {0: Changes.counted(before, after)}, 1 + places, xs)
 
 
-def most_unchanged(standing: Standing, worth: FloatArray, epsilon: float) -> float:
+def most_unchanged(status: HistoryStatus, worth: FloatArray, epsilon: float) -> float:
     """The largest weighted share unchanged of LIP channels in balance, by one programme over all histories at once."""
-    joint, laws, masses = standing.joint, standing.laws.values, standing.masses()
-    h, c, a = laws.shape
+    joint, distributions, masses = status.joint, status.distributions.values, status.masses()
+    h, c, a = distributions.shape
     among, p, most = masses.sum(axis=0), joint.p_input, np.exp(epsilon)
     share = masses / among
     number = np.arange(h * a * a).reshape(h, a, a)
@@ -65,11 +65,14 @@ def most_unchanged(standing: Standing, worth: FloatArray, epsilon: float) -> flo
             equal.append(np.isin(number.ravel(), number[k, :, x]).astype(float))
             wanted.append(1.0)
     # Every history was in the version before, and has its secret then and its secret now.
-    for one in standing.everybody:
+    for one in status.everybody:
         for k, y, s, sign in product(range(h), range(a), range(c), (1, -1)):
-            law, prior = one.laws.values[k], one.priors[one.prior_of[k]] / one.priors[one.prior_of[k]].sum()
+            distribution, prior = (
+                one.distributions.values[k],
+                one.priors[one.prior_of[k]] / one.priors[one.prior_of[k]].sum(),
+            )
             row = np.zeros((h, a, a))
-            row[k, y] = sign * (law[s] - most**sign * prior[s] * law.sum(axis=0))
+            row[k, y] = sign * (distribution[s] - most**sign * prior[s] * distribution.sum(axis=0))
             below.append(row.ravel())
     for y in range(a):
         row = np.zeros((h, a, a))
@@ -90,13 +93,13 @@ def most_unchanged(standing: Standing, worth: FloatArray, epsilon: float) -> flo
 def test_values_stay_as_they_are_nearly_as_often_as_one_programme_over_all_histories_allows(seed: int) -> None:
     past, observed = second_version(seed, 2_000, a=4)
     bound = funnel.LIP(0.8)
-    standing = stand(past, observed, bound)
+    status = stand(past, observed, bound)
     target = funnel.fit("invariant", observed.joint, bound)
     step = follow(past, observed, bound, "b", target=target, read_alone=True)
-    assert not standing.moved.any()
+    assert not status.moved.any()
     assert imbalance(step.joint, step.channel.weights) <= IMBALANCE
     worth = counted(step.joint, "root")
-    most, reached = most_unchanged(standing, worth, 0.8), float(worth @ step.channel.matrix.diagonal())
+    most, reached = most_unchanged(status, worth, 0.8), float(worth @ step.channel.matrix.diagonal())
     assert most - 2e-3 <= reached <= most + 1e-7
 
 
@@ -144,43 +147,43 @@ def test_any_rows_at_all_are_mended_until_they_are_proven(
     allowed, random = allowed_by(guarantee), np.random.default_rng(seed)
     # These budgets times these shares are doubles that are not above the product, which is what a reader asks.
     smaller = allowed_by(guarantee.with_budget(guarantee.budget * reserve))
-    standing = stand(past, observed, guarantee, reserve)
-    h, b = len(standing.nodes), 4
+    status = stand(past, observed, guarantee, reserve)
+    h, b = len(status.nodes), 4
     rows = random.dirichlet(np.ones(b) * 0.3, size=(h, 3)).transpose(0, 2, 1)
     if noise < 0.3:
         # Nearly constant: what a solver leaves of rows that may say nothing.
         rows = rows[:, :, :1] * (1 + noise * random.random(rows.shape))
         rows /= rows.sum(axis=1, keepdims=True)
-    proven = proven_weights(standing, integer_library(rows), np.arange(h), np.zeros(h, dtype=np.int64))
+    proven = proven_weights(status, integer_library(rows), np.arange(h), np.zeros(h, dtype=np.int64))
     for place in range(h):
         weights = proven.library[proven.drawn_from[place]]
         assert exact_sums(weights) == [DENOMINATOR] * 3
-        assert _decided(standing, allowed, place, weights)
-        said, prior = _said(standing, place, weights)
+        assert _decided(status, allowed, place, weights)
+        said, prior = _said(status, place, weights)
         if smaller.within_exactly(said.sum(axis=1, keepdims=True), prior):
             assert smaller.within_exactly(said, prior)
         assert proven.reached[0].outside[place] == (
-            standing.moved[place] and not allowed.within_exactly(*_said(standing, place, weights))
+            status.moved[place] and not allowed.within_exactly(*_said(status, place, weights))
         )
     assert 0 <= proven.furthest.level.value <= guarantee.budget
 
 
-def _said(standing: Standing, place: int, weights: Any) -> tuple[Any, Any]:
-    return standing.exact_law(place) @ weights.astype(object).T, standing.priors[standing.prior_of[place]]
+def _said(status: HistoryStatus, place: int, weights: Any) -> tuple[Any, Any]:
+    return status.exact_distribution(place) @ weights.astype(object).T, status.priors[status.prior_of[place]]
 
 
-def _decided(standing: Standing, allowed: Any, place: int, weights: Any) -> bool:
-    decide = allowed.no_worse_exactly if standing.moved[place] else allowed.within_exactly
-    return bool(decide(*_said(standing, place, weights)))
+def _decided(status: HistoryStatus, allowed: Any, place: int, weights: Any) -> bool:
+    decide = allowed.no_worse_exactly if status.moved[place] else allowed.within_exactly
+    return bool(decide(*_said(status, place, weights)))
 
 
 def test_rows_that_pass_are_left_as_they_are() -> None:
     past, observed = second_version()
     guarantee = funnel.LIP(5.0)
-    standing = stand(past, observed, guarantee)
-    h = len(standing.nodes)
+    status = stand(past, observed, guarantee)
+    h = len(status.nodes)
     rows = np.tile(np.array([[0.5, 0.25, 0.25], [0.5, 0.75, 0.75]]), (h, 1, 1))
-    proven = proven_weights(standing, integer_library(rows), np.arange(h), np.zeros(h, dtype=np.int64))
+    proven = proven_weights(status, integer_library(rows), np.arange(h), np.zeros(h, dtype=np.int64))
     assert len(proven.library) == 1
     assert (proven.library[0] == integer_library(rows[:1])[0]).all()
     assert 0 < proven.furthest.level.value < 5

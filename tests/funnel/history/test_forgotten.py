@@ -28,19 +28,19 @@ def library() -> np.ndarray:
     return np.stack([first, np.roll(first, 1, axis=0)])
 
 
-def test_they_draw_from_the_law_of_the_output_of_all_others() -> None:
+def test_they_draw_from_the_distribution_of_the_output_of_all_others() -> None:
     people, channels = observed([2, 0, 1]), library()
     found = effective_weights(people, channels, np.array([0, 0, 0, 1, 1]))
     speaking = np.array([[2, 4, 1], [1, 0, 3]])
     drawn = [[sum(int(speaking[k][x]) * int(channels[k][y][x]) for k in (0, 1)) for x in range(3)] for y in range(3)]
-    law = [Fraction(sum(row), 11) for row in drawn]
+    distribution = [Fraction(sum(row), 11) for row in drawn]
     for y in range(3):
         for x, silent in enumerate((2, 0, 1)):
-            expected = (drawn[y][x] + silent * law[y]) / int(COUNTS[:, x].sum())
+            expected = (drawn[y][x] + silent * distribution[y]) / int(COUNTS[:, x].sum())
             assert abs(int(found[y, x]) - expected) <= 3
-    # So the law of the output of everybody is that of the others.
+    # So the distribution of the output of everybody is that of the others.
     everybody = [sum(int(found[y, x]) * int(COUNTS[:, x].sum()) for x in range(3)) for y in range(3)]
-    for one, other in zip(everybody, law, strict=True):
+    for one, other in zip(everybody, distribution, strict=True):
         assert abs(Fraction(one, int(COUNTS.sum())) - other) <= 3
 
 

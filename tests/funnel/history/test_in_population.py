@@ -120,12 +120,12 @@ class Population:
         """Of new people in the first version, by cell."""
         return [p * share for p, row in zip(self.priors[0], self.inputs[0], strict=True) for share in row]
 
-    def carried(self, law: list[Fraction], t: int) -> list[Fraction]:
+    def carried(self, distribution: list[Fraction], t: int) -> list[Fraction]:
         """To version t, from the one before."""
         inputs = self.inputs[t]
         c, a = len(inputs), len(inputs[0])
         found = [Fraction(0)] * (c * a)
-        for (s, x), u in zip(product(range(len(self.stays[t])), range(a)), law, strict=True):
+        for (s, x), u in zip(product(range(len(self.stays[t])), range(a)), distribution, strict=True):
             for now in range(c):
                 part = u * self.secrets[t][s][now]
                 found[now * a + x] += part * self.stays[t][s]
@@ -179,19 +179,20 @@ def test_what_is_decided_holds_in_every_population_that_is_left_open(seed: int, 
     said = 0
     for _ in range(6):
         population = Population(shares, drawn)
-        laws: dict[int, list[Fraction]] = {}
+        distributions: dict[int, list[Fraction]] = {}
         for t, (step, chapter) in enumerate(zip(book.steps, book.past.chapters, strict=True)):
             a = len(chapter.joint.inputs)
             for node, channel in zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True):
-                law = population.carried(laws[node], t) if node else population.begun()
+                distribution = population.carried(distributions[node], t) if node else population.begun()
                 rows = step.library[channel]
                 for y, row in enumerate(rows.tolist()):
                     if (rows != rows[:, :1]).any() and any(row):
                         said += t > 0
-                        assert within(lifts(population.priors[t], law, row), allowed)
+                        assert within(lifts(population.priors[t], distribution, row), allowed)
                     place = np.flatnonzero((chapter.parents == node) & (chapter.outputs == y))
-                    laws |= {
-                        chapter.first + one: [u * row[cell % a] for cell, u in enumerate(law)] for one in place.tolist()
+                    distributions |= {
+                        chapter.first + one: [u * row[cell % a] for cell, u in enumerate(distribution)]
+                        for one in place.tolist()
                     }
     assert said
 
@@ -204,9 +205,11 @@ def test_a_nominal_bound_is_left_in_some_population() -> None:
     beyond = 0
     for _ in range(20):
         population = Population(shares, drawn)
-        law = population.begun()
+        distribution = population.begun()
         rows = book.steps[0].library[book.steps[0].drawn_from[0]]
-        beyond += not all(within(lifts(population.priors[0], law, row), allowed) for row in rows.tolist() if any(row))
+        beyond += not all(
+            within(lifts(population.priors[0], distribution, row), allowed) for row in rows.tolist() if any(row)
+        )
     assert beyond
 
 

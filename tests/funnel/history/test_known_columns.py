@@ -87,11 +87,11 @@ def believed(waves: list[Wave], steps: list[Step]) -> Iterator[tuple[str, int | 
         number = 1 if history else 0
         for version in {0: (0, 1), 1: (1,)}[number]:
             if not history:
-                paths = {(cell,): p for cell, p in observer.law(version).items()}
+                paths = {(cell,): p for cell, p in observer.distribution(version).items()}
             else:
                 paths = {
                     (cell, after): p * first[history[0][1]][cell[1]] * q
-                    for cell, p in observer.law(0).items()
+                    for cell, p in observer.distribution(0).items()
                     for after, q in observer.change(0, 1, cell).items()
                 }
             whole = sum(paths.values())

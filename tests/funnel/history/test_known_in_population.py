@@ -116,11 +116,11 @@ class Population:
         self.stays = [[Fraction(one[drawn.integers(0, 2)]) for one in sample.stays] for sample in samples[1:]]
         self.both = [some(one.both) for one in samples[1:]]
 
-    def carried(self, law: list[Fraction], t: int) -> list[Fraction]:
+    def carried(self, distribution: list[Fraction], t: int) -> list[Fraction]:
         a = len(INPUTS)
         found = [Fraction(0)] * (2 * a)
         totals = [sum(self.cells[t][s * a : (s + 1) * a]) for s in range(2)]
-        for (s, x), u in zip(product(range(2), range(a)), law, strict=True):
+        for (s, x), u in zip(product(range(2), range(a)), distribution, strict=True):
             for now in range(2):
                 part, stay = u * self.secrets[t - 1][s][now], self.stays[t - 1][s]
                 found[now * a + x] += part * stay
@@ -172,20 +172,27 @@ def beyond(book: funnel.History, samples: list[Sample], populations: int) -> tup
     a = len(INPUTS)
     for _ in range(populations):
         population = Population(samples, drawn)
-        laws: dict[int, list[Fraction]] = {}
+        distributions: dict[int, list[Fraction]] = {}
         for t, (step, chapter) in enumerate(zip(book.steps, book.past.chapters, strict=True)):
             for node, channel in zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True):
-                law, rows = population.carried(laws[node], t) if node else population.cells[t], step.library[channel]
+                distribution, rows = (
+                    population.carried(distributions[node], t) if node else population.cells[t],
+                    step.library[channel],
+                )
                 for y, row in enumerate(rows.tolist()):
                     for some in known() if (rows != rows[:, :1]).any() else ():
                         given = [weight if x in some else 0 for x, weight in enumerate(row)]
                         # Who knows what all rows are the same for learns nothing.
                         is_telling = len({row[x] for x in some}) > 1
-                        if is_telling and any(u * given[cell % a] for cell, u in enumerate(law)):
+                        if is_telling and any(u * given[cell % a] for cell, u in enumerate(distribution)):
                             said += t > 0
-                            wrong += not within(lifts(population.prior(t, some, not node), law, given), allowed)
+                            wrong += not within(
+                                lifts(population.prior(t, some, not node), distribution, given), allowed
+                            )
                     for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
-                        laws[chapter.first + place] = [u * row[cell % a] for cell, u in enumerate(law)]
+                        distributions[chapter.first + place] = [
+                            u * row[cell % a] for cell, u in enumerate(distribution)
+                        ]
     return said, wrong
 
 

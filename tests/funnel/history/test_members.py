@@ -70,19 +70,19 @@ class HouseholdReader(UnitReader):
     def secret_before(self, before: int | None, t: int, row: int) -> dict[int, Fraction]:
         """How common secrets are in a row, from 0, of the units that come from a version, or of all."""
         units = [u for u in self.versions[t] if before is None or u in self.versions[before]]
-        law = shares(Counter(self.versions[t][u][0] for u in units))
+        distribution = shares(Counter(self.versions[t][u][0] for u in units))
         for _ in range(row):
             after: dict[Cell, Fraction] = {}
-            for cell, share in law.items():
+            for cell, share in distribution.items():
                 for other, part in self.next_row(t, cell).items():
                     after[other] = after.get(other, Fraction()) + share * part
-            law = after
-        return _by(law, lambda cell: cell[0])
+            distribution = after
+        return _by(distribution, lambda cell: cell[0])
 
 
-def _by(law: dict[Any, Any], key: Any) -> dict[int, Any]:
+def _by(distribution: dict[Any, Any], key: Any) -> dict[int, Any]:
     found: dict[int, Any] = {}
-    for what, share in law.items():
+    for what, share in distribution.items():
         found[key(what)] = found.get(key(what), 0) + share
     return found
 

@@ -1,4 +1,4 @@
-"""Who was where before, and how often whoever keeps everything guesses right: held against loops over people."""
+"""Who was where before, and how often an observer who keeps everything guesses right: against loops over people."""
 
 from __future__ import annotations
 

@@ -90,11 +90,11 @@ def test_the_bound_holds_for_movers_and_stayers_in_fractions(mechanism: str | No
         ]
         worst, moved, outside, moved_worst = 0.0, 0, 0, 0.0
         for history, records in histories(book, t).items():
-            law, prior = reader.before(history, t), reader.prior(history[-1][0] if history else None, t)
+            distribution, prior = reader.before(history, t), reader.prior(history[-1][0] if history else None, t)
             rows = [[Fraction(int(w)) for w in row] for row in reader.rows(t, history)]
-            said = [(law * np.array(row)).sum(axis=1) for row in rows]
+            said = [(distribution * np.array(row)).sum(axis=1) for row in rows]
             levels = [level(reader.lifts(row / row.sum(), prior)) for row in said if row.sum()]
-            alone = level(reader.lifts(law.sum(axis=1), prior))
+            alone = level(reader.lifts(distribution.sum(axis=1), prior))
             if alone > BUDGET:
                 assert max(levels) <= alone + 2e-9
                 moved, outside = moved + records, outside + records * (max(levels) > BUDGET)
@@ -118,8 +118,8 @@ def test_who_knows_that_some_never_change_is_bounded_only_where_that_is_asked(me
         reader = reader_of(book, waves, 2, np.longdouble)
         levels = {}
         for history in histories(book, 2):
-            law, prior = reader.before(history, 2), reader.prior(1, 2)
-            said = [(law * (row / 2.0**63)).sum(axis=1) for row in reader.rows(2, history)]
+            distribution, prior = reader.before(history, 2), reader.prior(1, 2)
+            said = [(distribution * (row / 2.0**63)).sum(axis=1) for row in reader.rows(2, history)]
             levels[history] = max(level(reader.lifts(row / row.sum(), prior)) for row in said if row.sum())
         outside[observers] = sum(n for h, n in histories(book, 2).items() if levels[h] > BUDGET + 1e-9)
     assert outside["transitions",] > 1_000
@@ -196,8 +196,8 @@ def test_who_has_another_value_in_a_column_of_both_versions_changed() -> None:
     earlier = funnel.Joint.from_table(pa.table(columns), ["ill"], ["size", "town"])
     later = funnel.Joint.from_table(pa.table({**columns, "job": ["p", "q", "p", "q"]}), ["ill"], ["job", "town"])
 
-    def at(law: funnel.Joint, s: str, x: tuple[str, str]) -> int:
-        return law.secret.symbols.index((s,)) * len(law.inputs) + law.inputs.symbols.index(x)
+    def at(distribution: funnel.Joint, s: str, x: tuple[str, str]) -> int:
+        return distribution.secret.symbols.index((s,)) * len(distribution.inputs) + distribution.inputs.symbols.index(x)
 
     # The size is no column of the later version: who has the town and the secret of before has not changed.
     before = np.array([at(earlier, "y", ("s", "a")), at(earlier, "y", ("s", "a")), at(earlier, "n", ("s", "b"))])
@@ -230,11 +230,14 @@ def test_observers_that_there_are_not_are_refused(names: list[str]) -> None:
 
 def test_conditions_of_several_observers_are_those_of_each() -> None:
     rng = np.random.default_rng(2)
-    laws = rng.dirichlet(np.ones(6), size=(5, 2)).reshape(5, 2, 2, 3)
+    distributions = rng.dirichlet(np.ones(6), size=(5, 2)).reshape(5, 2, 2, 3)
     cone = LIP(0.1).posterior_cone(np.array([0.5, 0.5]))
-    both = Conditions.of(laws.reshape(5, 4, 3), np.kron(np.eye(2), cone), (2, 2))
+    both = Conditions.of(distributions.reshape(5, 4, 3), np.kron(np.eye(2), cone), (2, 2))
     for observer in range(2):
-        one, of = Conditions.of(laws[:, observer], cone), slice(observer * len(cone), (observer + 1) * len(cone))
+        one, of = (
+            Conditions.of(distributions[:, observer], cone),
+            slice(observer * len(cone), (observer + 1) * len(cone)),
+        )
         assert np.array_equal(both.held[:, of], one.held)
         assert both.rows[:, of] == pytest.approx(one.rows, abs=1e-15)
         assert both.slack[:, of] == pytest.approx(one.slack, abs=1e-15)

@@ -1,4 +1,4 @@
-"""The book against brute force: laws, the condition for every history and output, and who is counted how."""
+"""The book against brute force: distributions, the condition for every history and output, and who is counted how."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def given_input(weights: np.ndarray, step: Step, output: int) -> dict[int, Fract
 
 @settings(max_examples=35)
 @given(panels(), st.sampled_from(GUARANTEES), st.sampled_from([1.0, 0.8]), st.booleans(), st.booleans())
-def test_every_law_and_every_decision_against_all_trajectories(
+def test_every_distribution_and_every_decision_against_all_trajectories(
     waves: list[Wave], guarantee: funnel.Guarantee, reserve: float, read_alone: bool, invariant: bool
 ) -> None:
     observer, book = Observer(waves), funnel.History(guarantee, budget_fraction=reserve, read_alone=read_alone)
@@ -78,27 +78,27 @@ def test_every_law_and_every_decision_against_all_trajectories(
             assert rows.shape == step.channel.size
             assert [sum(column) for column in rows.T.tolist()] == [2**63] * rows.shape[1]
             record = told.get(these[0], [])
-            law = observer.before([(v, row) for v, _, row in record], version)
-            computed = book.law(history, f"v{version}")
+            distribution = observer.before([(v, row) for v, _, row in record], version)
+            computed = book.distribution(history, f"v{version}")
             for s, secret in enumerate(step.joint.secret.symbols):
                 for x, symbol in enumerate(step.joint.inputs.symbols):
-                    exact = law.get((int(secret[0][1:]), int(symbol[0][1:])), Fraction(0))
+                    exact = distribution.get((int(secret[0][1:]), int(symbol[0][1:])), Fraction(0))
                     assert computed[s, x] == pytest.approx(float(exact), rel=1e-14, abs=0)
             # The secret now, and that of every version that they were in.
             for place in (None, *range(len(record))):
                 of = None if place is None else record[place][0]
                 known = record if place is None else record[:place]
                 prior = observer.prior(known[-1][0] if known else None, version if of is None else of)
-                law = observer.before([(v, row) for v, _, row in record], version, place)
+                distribution = observer.before([(v, row) for v, _, row in record], version, place)
                 alone: dict[int, Fraction] = {}
-                for (s, _), p in law.items():
+                for (s, _), p in distribution.items():
                     alone[s] = alone.get(s, Fraction(0)) + p
                 before = lifts(alone, prior)
                 is_moved, is_outside = beyond(before, guarantee), False
                 for y in range(len(rows)):
                     row = given_input(rows, step, y)
                     after: dict[int, Fraction] = {}
-                    for (s, x), p in law.items():
+                    for (s, x), p in distribution.items():
                         after[s] = after.get(s, Fraction(0)) + p * row[x]
                     if not sum(after.values()):
                         continue
@@ -171,9 +171,9 @@ def test_where_nothing_changes_all_versions_together_are_within_the_bound(
     wave = waves[0]
     book = funnel.History(guarantee)
     steps = [extended(book, wave, f"v{version}") for version in range(4)]
-    law = Observer([wave]).law(0)
+    distribution = Observer([wave]).distribution(0)
     prior = Observer([wave]).prior(None, 0)
-    paths: dict[tuple[tuple[str, int], ...], dict[tuple[int, int], Fraction]] = {(): law}
+    paths: dict[tuple[tuple[str, int], ...], dict[tuple[int, int], Fraction]] = {(): distribution}
     for version, step in enumerate(steps):
         longer = {}
         for history, masses in paths.items():
@@ -194,7 +194,7 @@ def test_where_nothing_changes_all_versions_together_are_within_the_bound(
         assert step.moved == step.outside == 0
 
 
-def test_a_history_that_nobody_has_gets_a_constant_row_and_has_a_law() -> None:
+def test_a_history_that_nobody_has_gets_a_constant_row_and_has_a_distribution() -> None:
     wave = {person: (person % 2, person // 2 % 2) for person in range(40)}
     book = funnel.History(funnel.LIP(0.5))
     extended(book, wave, "a", target=None)
@@ -209,7 +209,7 @@ def test_a_history_that_nobody_has_gets_a_constant_row_and_has_a_law() -> None:
     rows = third.rows_for(nobody)
     assert (rows == rows[:, :1]).all()
     if step.rows_for([("a", 0)])[nobody[1][1]].any():
-        assert book.law(nobody, "c").sum() == pytest.approx(1)
+        assert book.distribution(nobody, "c").sum() == pytest.approx(1)
 
 
 def test_new_and_vanished_categories_and_people_who_come_back() -> None:
@@ -281,9 +281,9 @@ def test_each_version_alone_would_leave_many_outside() -> None:
     last = len(waves) - 1
     some = [person for person in waves[last] if len(told[person]) == len(waves)][:60]
     for person in some:
-        law = observer.before(told[person][:-1], last)
+        distribution = observer.before(told[person][:-1], last)
         after: dict[int, Fraction] = {}
-        for (s, x), p in law.items():
+        for (s, x), p in distribution.items():
             after[s] = after.get(s, Fraction(0)) + p * told[person][-1][1][x]
         outside += beyond(lifts(after, observer.prior(last - 1, last)), guarantee)
     assert outside > len(some) // 20
@@ -354,9 +354,9 @@ def test_histories_that_are_none_are_refused() -> None:
         with pytest.raises(funnel.FunnelError, match=message):
             step.rows_for(history)
         with pytest.raises(funnel.FunnelError, match=message):
-            book.law(history, "c")
+            book.distribution(history, "c")
     with pytest.raises(funnel.FunnelError, match="not later than the history"):
-        book.law([("b", 0)], "b")
+        book.distribution([("b", 0)], "b")
 
 
 def test_without_a_secret_draws_are_fresh() -> None:

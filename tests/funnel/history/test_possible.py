@@ -42,7 +42,7 @@ class Tables:
     counts: list[IntArray]
     moves: list[Moves]
 
-    def law(self, v: int, u: list[Fraction]) -> list[Fraction]:
+    def distribution(self, v: int, u: list[Fraction]) -> list[Fraction]:
         """Of a history whose last wave is v, one wave later; by cell."""
         c, a = self.counts[v].shape
         moves, now = self.moves[v], self.counts[v + 1]
@@ -117,10 +117,10 @@ def cases(draw: st.DrawFn, least: int = 1, most: int = 60, wide: int = 12) -> Ca
     return Case(Tables(counts, moves), joints, noisy, within, channels)
 
 
-def lifts(prior: list[Fraction], law: list[Fraction], row: list[int]) -> list[Fraction]:
+def lifts(prior: list[Fraction], distribution: list[Fraction], row: list[int]) -> list[Fraction]:
     """What an output says of every secret."""
     a = len(row)
-    told = [sum(law[s * a + x] * row[x] for x in range(a)) for s in range(len(prior))]
+    told = [sum(distribution[s * a + x] * row[x] for x in range(a)) for s in range(len(prior))]
     return [one / (sum(told) * share) for one, share in zip(told, prior, strict=True)]
 
 
@@ -144,21 +144,21 @@ def test_no_tables_within_the_limits_are_beyond_them(case: Case, bound: str) -> 
             limits=limits,
         )  # fmt: skip
         past = past.followed_by(chapter)
-    laws = DistributionSet(past, case.joints[2], {1: case.noisy[1].limits(case.within)})
+    distributions = DistributionSet(past, case.joints[2], {1: case.noisy[1].limits(case.within)})
     nodes = past.chapters[1].first + np.arange(4)
     rows = np.repeat(np.ldexp(case.channels[1].astype(float), -63)[None], 4, axis=0)
-    _, steps = laws.steps_of(nodes)
-    (told,), found = told_of(laws, steps[1], nodes, rows, allowed)
+    _, steps = distributions.steps_of(nodes)
+    (told,), found = told_of(distributions, steps[1], nodes, rows, allowed)
     assert (found.ratios <= worst(told, steps[1].prior, allowed).ratios * (1 + 1e-9)).all()
     first = [Fraction(int(n)) for n in true.counts[0].ravel()]
     a = true.counts[0].shape[1]
     for node in range(4):
-        law = first
+        distribution = first
         for t, y in enumerate(divmod(node, 2)):
             row = case.channels[t][y].tolist()
-            law = true.law(t, [share * row[cell % a] for cell, share in enumerate(law)])
+            distribution = true.distribution(t, [share * row[cell % a] for cell, share in enumerate(distribution)])
         for y in range(2):
-            said = lifts(true.prior(2, False), law, case.channels[1][y].tolist())
+            said = lifts(true.prior(2, False), distribution, case.channels[1][y].tolist())
             for (kind, s, other), ratio in zip(found.which.tolist()[1:], found.ratios[node * 2 + y][1:], strict=True):
                 one = (said[s], 1 / said[s], said[s] / said[other])[kind]
                 limit = (allowed.up, allowed.down, allowed.apart)[kind]
@@ -177,10 +177,10 @@ def test_what_is_decided_holds_for_whatever_is_within_the_limits(case: Case, bou
     past, expected, steps = Past(), Expected.nobody(), []
     for t, joint in enumerate(case.joints):
         known = {} if t == 0 else {t - 1: float(joint.n)}
-        laws = {} if t == 0 else {t - 1: case.noisy[t - 1].changes(case.joints[t - 1], joint)}
+        distributions = {} if t == 0 else {t - 1: case.noisy[t - 1].changes(case.joints[t - 1], joint)}
         limits = {} if t == 0 else {t - 1: case.noisy[t - 1].limits(case.within)}
         who = attending(past, expected, known, float(joint.n))
-        observed = expected_people(past, who, joint, laws, limits)
+        observed = expected_people(past, who, joint, distributions, limits)
         target = optimal(joint, guarantee, time_limit=0.2).protocol
         step = follow(past, observed, guarantee, f"v{t}", target=target, read_alone=True, budget=0.2)
         steps.append(step)
@@ -198,15 +198,17 @@ def test_what_is_decided_holds_for_whatever_is_within_the_limits(case: Case, bou
         for node, drawn in zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True):
             channel = step.library[drawn]
             counts = [Fraction(int(n)) for n in true.counts[t].ravel()]
-            law = counts if node == 0 else true.law(t - 1, after[node])
+            distribution = counts if node == 0 else true.distribution(t - 1, after[node])
             for y, row in enumerate(channel.tolist()):
                 if not any(row):
                     continue
                 if (channel != channel[:, :1]).any():
-                    assert within(lifts(true.prior(t, node == 0), law, row), allowed)
+                    assert within(lifts(true.prior(t, node == 0), distribution, row), allowed)
                 place = np.flatnonzero((past.chapters[t].parents == node) & (past.chapters[t].outputs == y))
                 for one in place.tolist():
-                    after[past.chapters[t].first + one] = [share * row[cell % a] for cell, share in enumerate(law)]
+                    after[past.chapters[t].first + one] = [
+                        share * row[cell % a] for cell, share in enumerate(distribution)
+                    ]
 
 
 def test_little_noise_leaves_nearly_all_to_be_said() -> None:
@@ -218,10 +220,10 @@ def test_little_noise_leaves_nearly_all_to_be_said() -> None:
         joint = bounded(counts, wide or 0)
         past, expected = Past(), Expected.nobody()
         for t in range(2):
-            laws = {0: moves.changes(joint, joint)} if t else {}
+            distributions = {0: moves.changes(joint, joint)} if t else {}
             limits = None if wide is None else {0: moves.limits(wide)} if t else {}
             who = attending(past, expected, {0: float(joint.n)} if t else {}, float(joint.n))
-            observed = expected_people(past, who, joint, laws, limits)
+            observed = expected_people(past, who, joint, distributions, limits)
             target = optimal(joint, guarantee, time_limit=0.1).protocol
             step = follow(past, observed, guarantee, f"v{t}", target=target, read_alone=True, budget=1.0)
             b = len(target.outputs)
@@ -266,10 +268,13 @@ def test_limits_are_attained_where_one_thing_alone_is_open(family: str) -> None:
             for stayed in corners(STAYED, wide["stayed"]):
                 table = [Fraction(int(n)) for n in COUNTS.ravel()]
                 moves = Moves("w", secrets, stayed[:, None], LEFT[:, None])
-                law = np.array(Tables([COUNTS, counts], [moves]).law(0, table), dtype=float).reshape(2, 3)
-                of_rows.append(law @ rows.T)
+                distribution = np.array(Tables([COUNTS, counts], [moves]).distribution(0, table), dtype=float).reshape(
+                    2, 3
+                )
+                of_rows.append(distribution @ rows.T)
                 of_priors.append(secrets.sum(axis=0) / secrets.sum())
-    # One secret's D and ρ are open by themselves, but the same counts are in both ends of the law of the input.
+    # One secret's D and ρ are open by themselves, but the same counts are in both ends of the distribution of the
+    # input.
     least, most = np.min(of_rows, axis=0), np.max(of_rows, axis=0)
     slack = 1e-9 if family != "counts" else 0.02
     assert (least + 1e-12 >= told.least.T).all()
@@ -302,14 +307,14 @@ def test_after_an_output_cells_and_sums_are_limited_by_what_they_may_be() -> Non
     # A wave later, of whose counts and moves nothing is open.
     limits = MoveLimits(*(np.stack([table, table]) for table in (SECRETS, STAYED, LEFT)))
     later = PossibleStep(exact, shares_under_noise(exact, limits), exact).after(reach, rows)
-    moves, laws = Moves("w", SECRETS, STAYED[:, None], LEFT[:, None]), []
+    moves, distributions = Moves("w", SECRETS, STAYED[:, None], LEFT[:, None]), []
     for counts in tables[::7]:
         each = []
         for u in counts:
-            law = Tables([COUNTS, COUNTS], [moves]).law(0, [Fraction(float(n)) for n in u.ravel()])
-            each.append(np.array(law, dtype=float).reshape(2, 3))
-        laws.append(np.stack(each) * rows[:, None, :])
-    found = np.stack(laws)
+            distribution = Tables([COUNTS, COUNTS], [moves]).distribution(0, [Fraction(float(n)) for n in u.ravel()])
+            each.append(np.array(distribution, dtype=float).reshape(2, 3))
+        distributions.append(np.stack(each) * rows[:, None, :])
+    found = np.stack(distributions)
     again = found[0] / later.upper
     common = 2.0 ** np.round(np.log2(again.max(axis=(1, 2))) + 0.5)
     for factor in (0.25, 0.5, 1.0, 2.0):

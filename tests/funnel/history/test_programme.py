@@ -18,10 +18,10 @@ from funnel.solver.budget import Budget
 GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), PML(0.4), LDP(0.7), LDP(0.0), PerfectPrivacy()]
 
 
-def by_hand(law: np.ndarray, mass: np.ndarray, cone: np.ndarray, gains: np.ndarray) -> float:
+def by_hand(distribution: np.ndarray, mass: np.ndarray, cone: np.ndarray, gains: np.ndarray) -> float:
     """The best value of one history: the conditions as they are written, for a solver that knows nothing of them."""
     outputs, inputs = gains.shape
-    given_inputs, posteriors = law.sum(axis=0), cone @ law
+    given_inputs, posteriors = distribution.sum(axis=0), cone @ distribution
     limits = posteriors - np.maximum(posteriors.sum(axis=1), 0)[:, None] * given_inputs
     answer = linprog(
         -(gains * mass).ravel(),
@@ -36,28 +36,28 @@ def by_hand(law: np.ndarray, mass: np.ndarray, cone: np.ndarray, gains: np.ndarr
     return float(-answer.fun)
 
 
-def violation(law: np.ndarray, cone: np.ndarray, channel: np.ndarray) -> float:
+def violation(distribution: np.ndarray, cone: np.ndarray, channel: np.ndarray) -> float:
     """How far any output is beyond any condition, relatively to the numbers that are compared."""
-    posteriors, sizes = cone @ law, np.abs(cone) @ law
-    made = channel @ law.sum(axis=0)
+    posteriors, sizes = cone @ distribution, np.abs(cone) @ distribution
+    made = channel @ distribution.sum(axis=0)
     beyond = channel @ posteriors.T - np.outer(made, np.maximum(posteriors.sum(axis=1), 0))
     scale = channel @ sizes.T
     return float((beyond[made > 0] / np.maximum(scale[made > 0], 1e-300)).max(initial=0.0))
 
 
 def case(seed: int, members: int, c: int, a: int, b: int, apart: float, zeros: float = 0.0) -> dict[str, Any]:
-    """Histories with laws around a common one: priors, masses and gains; some of them moved where they are apart."""
+    """Histories with distributions around a common one: priors, masses and gains; some moved where they are apart."""
     rng = np.random.default_rng(seed)
     common = rng.dirichlet(np.ones(c * a)).reshape(c, a)
     noise = rng.dirichlet(np.full(c * a, 0.5), size=members).reshape(members, c, a)
-    laws = (1 - apart) * common + apart * noise
-    laws *= rng.random(laws.shape) >= zeros
-    laws += (laws.sum(axis=(1, 2)) == 0)[:, None, None]
-    laws /= laws.sum(axis=(1, 2), keepdims=True)
+    distributions = (1 - apart) * common + apart * noise
+    distributions *= rng.random(distributions.shape) >= zeros
+    distributions += (distributions.sum(axis=(1, 2)) == 0)[:, None, None]
+    distributions /= distributions.sum(axis=(1, 2), keepdims=True)
     shares = rng.dirichlet(np.ones(members))
     return {
-        "laws": laws,
-        "masses": shares[:, None] * laws.sum(axis=1),
+        "distributions": distributions,
+        "masses": shares[:, None] * distributions.sum(axis=1),
         "prior_of": np.zeros(members, dtype=np.int64),
         "gains": np.log(np.maximum(rng.dirichlet(np.full(b, 0.3), size=a).T, 5e-4)),
         "prior": common.sum(axis=1),
@@ -66,14 +66,14 @@ def case(seed: int, members: int, c: int, a: int, b: int, apart: float, zeros: f
 
 def solved(given_case: dict[str, Any], guarantee: Any, **options: Any) -> tuple[Rows, np.ndarray]:
     cone = guarantee.posterior_cone(given_case["prior"])
-    arguments = (given_case[name] for name in ("laws", "masses", "prior_of"))
+    arguments = (given_case[name] for name in ("distributions", "masses", "prior_of"))
     return RowSearch(*arguments, [cone]).best(given_case["gains"], **options), cone
 
 
 def best_by_hand(given_case: dict[str, Any], cone: np.ndarray) -> np.ndarray:
     """The best value of every history."""
-    pairs = zip(given_case["laws"], given_case["masses"], strict=True)
-    return np.array([by_hand(law, mass, cone, given_case["gains"]) for law, mass in pairs])
+    pairs = zip(given_case["distributions"], given_case["masses"], strict=True)
+    return np.array([by_hand(distribution, mass, cone, given_case["gains"]) for distribution, mass in pairs])
 
 
 def check(rows: Rows, given_case: dict[str, Any], cone: np.ndarray, best: np.ndarray | None = None) -> np.ndarray:
@@ -81,9 +81,9 @@ def check(rows: Rows, given_case: dict[str, Any], cone: np.ndarray, best: np.nda
     assert (rows.library >= 0).all()
     assert rows.library.sum(axis=1) == pytest.approx(1, abs=1e-13)
     assert sorted(set(rows.assigned.tolist())) == list(range(len(rows.library)))
-    for h, (law, mass) in enumerate(zip(given_case["laws"], given_case["masses"], strict=True)):
+    for h, (distribution, mass) in enumerate(zip(given_case["distributions"], given_case["masses"], strict=True)):
         channel = rows.library[rows.assigned[h]]
-        assert violation(law, cone, channel) <= 1.001e-10
+        assert violation(distribution, cone, channel) <= 1.001e-10
         assert (channel * given_case["gains"] * mass).sum() == pytest.approx(rows.values[h], abs=1e-12)
     best = best_by_hand(given_case, cone) if best is None else best
     assert (rows.values <= rows.bounds + 1e-12).all()
@@ -132,8 +132,8 @@ def test_shared_channels_keep_the_conditions_of_every_member(
 def test_the_order_of_histories_does_not_matter(
     given_case: dict[str, Any], guarantee: Any, channels: int, seed: int
 ) -> None:
-    order = np.random.default_rng(seed).permutation(len(given_case["laws"]))
-    other = given_case | {name: given_case[name][order] for name in ("laws", "masses", "prior_of")}
+    order = np.random.default_rng(seed).permutation(len(given_case["distributions"]))
+    other = given_case | {name: given_case[name][order] for name in ("distributions", "masses", "prior_of")}
     (first, _), (second, _) = (solved(either, guarantee, channels=channels) for either in (given_case, other))
     assert np.array_equal(first.library, second.library)
     assert np.array_equal(first.assigned[order], second.assigned)
@@ -145,14 +145,14 @@ def test_the_order_of_histories_does_not_matter(
 @given(cases, st.sampled_from(GUARANTEES), st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_gains_may_change(given_case: dict[str, Any], guarantee: Any, channels: int, seed: int) -> None:
     cone = guarantee.posterior_cone(given_case["prior"])
-    search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone])
+    search = RowSearch(given_case["distributions"], given_case["masses"], given_case["prior_of"], [cone])
     search.best(given_case["gains"], channels=channels)
     rng = np.random.default_rng(seed)
     for size in (0.1, 3.0):
         changed = given_case | {"gains": given_case["gains"] + size * rng.normal(size=given_case["gains"].shape)}
         rows = search.best(changed["gains"], channels=channels)
         best = check(rows, changed, cone)
-        if channels >= len(given_case["laws"]):
+        if channels >= len(given_case["distributions"]):
             # Some keep the channel that they had, for which next to nothing is missing.
             least = programme._STAYS * abs(rows.value) + 1e-8
             assert (rows.bounds >= best - 1e-8).all()
@@ -163,7 +163,7 @@ def test_gains_may_change(given_case: dict[str, Any], guarantee: Any, channels: 
 def test_programmes_are_solved_again_only_where_other_gains_may_change_a_channel() -> None:
     given_case = case(8, 200, 2, 6, 6, 0.6)
     cone = LIP(0.5).posterior_cone(given_case["prior"])
-    search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone])
+    search = RowSearch(given_case["distributions"], given_case["masses"], given_case["prior_of"], [cone])
     first = search.best(given_case["gains"])
     assert search.best(given_case["gains"]).programmes == 0
     gains = given_case["gains"].copy()
@@ -171,7 +171,7 @@ def test_programmes_are_solved_again_only_where_other_gains_may_change_a_channel
     gains[2] += 0.1
     again, anew = (
         search.best(gains),
-        RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone]),
+        RowSearch(given_case["distributions"], given_case["masses"], given_case["prior_of"], [cone]),
     )
     assert 0 < again.programmes < first.programmes
     assert again.value == pytest.approx(anew.best(gains).value, rel=programme._STAYS)
@@ -180,7 +180,7 @@ def test_programmes_are_solved_again_only_where_other_gains_may_change_a_channel
 def test_what_was_found_stays_where_the_budget_ends() -> None:
     given_case = case(6, 90, 2, 5, 5, 0.4)
     cone = LIP(0.5).posterior_cone(given_case["prior"])
-    search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone])
+    search = RowSearch(given_case["distributions"], given_case["masses"], given_case["prior_of"], [cone])
     first = search.best(given_case["gains"])
     again = search.best(given_case["gains"], budget=1e-6)
     assert (first.programmes, again.programmes) == (90, 0)
@@ -223,16 +223,19 @@ def test_more_channels_miss_less() -> None:
 def test_people_who_were_moved_keep_what_their_history_says() -> None:
     given_case = case(3, 60, 2, 6, 4, 0.6)
     rows, cone = solved(given_case, LIP(0.2))
-    laws = given_case["laws"]
-    moved = (laws.sum(axis=2) @ cone.T > 0).any(axis=1)
+    distributions = given_case["distributions"]
+    moved = (distributions.sum(axis=2) @ cone.T > 0).any(axis=1)
     assert 10 < moved.sum() < 50
     check(rows, given_case, cone)
     telling = 0
     for h in np.flatnonzero(moved):
         channel = rows.library[rows.assigned[h]]
-        joint = laws[h] @ channel.T
+        joint = distributions[h] @ channel.T
         made = joint[:, joint.sum(axis=0) > 0]
-        posteriors, alone = made / made.sum(axis=0), np.repeat(laws[h].sum(axis=1)[:, None], made.shape[1], axis=1)
+        posteriors, alone = (
+            made / made.sum(axis=0),
+            np.repeat(distributions[h].sum(axis=1)[:, None], made.shape[1], axis=1),
+        )
         assert posteriors == pytest.approx(alone, rel=1e-9)
         telling += bool(np.ptp(channel, axis=1).max() > 0.1)
     # Two secrets leave one equation: everything that does not tell of them may still be said.
@@ -244,12 +247,12 @@ def test_histories_of_two_versions_keep_the_conditions_of_their_own_prior() -> N
     given_case["prior_of"] = np.arange(8) % 2
     cones = [LIP(0.4).posterior_cone(given_case["prior"]), LIP(0.4).posterior_cone(np.array([0.2, 0.3, 0.5]))]
     for channels in (8, 3):
-        search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], cones)
+        search = RowSearch(given_case["distributions"], given_case["masses"], given_case["prior_of"], cones)
         rows = search.best(given_case["gains"], channels=channels)
         for h in range(8):
             cone, channel = cones[h % 2], rows.library[rows.assigned[h]]
-            assert violation(given_case["laws"][h], cone, channel) <= 1.001e-10
-            best = by_hand(given_case["laws"][h], given_case["masses"][h], cone, given_case["gains"])
+            assert violation(given_case["distributions"][h], cone, channel) <= 1.001e-10
+            best = by_hand(given_case["distributions"][h], given_case["masses"][h], cone, given_case["gains"])
             assert rows.values[h] <= best + 1e-9 <= rows.bounds[h] + 2e-9
             if channels == 8:
                 assert rows.values[h] == pytest.approx(best, abs=1e-8)
@@ -263,15 +266,17 @@ def test_a_vertex_of_the_region_has_nothing_left_to_say() -> None:
     vertex = np.array([[shares[0], 0.0, 0.0], [0.0, shares[1], 0.0]])
     inside = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]])
     edge = np.array([[shares[0] / 2, 0.0, shares[0] / 2], [0.0, shares[1], 0.0]])
-    laws = np.stack([vertex, inside, edge])
-    masses = laws.sum(axis=1) / 3
-    rows = RowSearch(laws, masses, np.zeros(3, dtype=np.int64), [cone]).best(np.log(np.eye(3) + 1e-3))
+    distributions = np.stack([vertex, inside, edge])
+    masses = distributions.sum(axis=1) / 3
+    rows = RowSearch(distributions, masses, np.zeros(3, dtype=np.int64), [cone]).best(np.log(np.eye(3) + 1e-3))
     assert rows.programmes == 2
     assert np.ptp(rows.library[rows.assigned[0]], axis=1) == pytest.approx(0)
     assert rows.bounds[0] == rows.values[0]
     for h in (1, 2):
         assert np.ptp(rows.library[rows.assigned[h]], axis=1).max() > 0.2
-        assert rows.values[h] == pytest.approx(by_hand(laws[h], masses[h], cone, np.log(np.eye(3) + 1e-3)), abs=1e-9)
+        assert rows.values[h] == pytest.approx(
+            by_hand(distributions[h], masses[h], cone, np.log(np.eye(3) + 1e-3)), abs=1e-9
+        )
 
 
 def test_where_work_is_bounded_the_rest_says_nothing_and_the_bound_stands() -> None:
@@ -294,11 +299,11 @@ def test_where_work_is_bounded_the_rest_says_nothing_and_the_bound_stands() -> N
     assert np.array_equal(some[0].assigned, some[1].assigned)
 
 
-def test_people_without_mass_and_inputs_without_law_do_no_harm() -> None:
+def test_people_without_mass_and_inputs_without_distribution_do_no_harm() -> None:
     given_case = case(9, 12, 2, 5, 4, 0.5)
     given_case["masses"][::2] = 0.0
-    given_case["laws"][:, :, 3] = 0.0
-    given_case["laws"] /= given_case["laws"].sum(axis=(1, 2), keepdims=True)
+    given_case["distributions"][:, :, 3] = 0.0
+    given_case["distributions"] /= given_case["distributions"].sum(axis=(1, 2), keepdims=True)
     given_case["masses"][:, 3] = 0.0
     for channels in (12, 3):
         rows, cone = solved(given_case, LIP(0.5), channels=channels)

@@ -26,9 +26,11 @@ def test_every_prefix_meets_its_budget_and_keeps_at_most_one_shot(guarantee: Con
         assert prefix.holds(guarantee.with_budget(budget))
         assert cost.kept[t - 1] <= cost.one_shot[t - 1]
         # What all paths tell, by the definition.
-        law = prefix.weights / 2.0**63 * prefix.joint.p_input
-        outputs = law.sum(axis=1, keepdims=True)
-        told = (law * np.log(np.where(law > 0, law / (outputs * prefix.joint.p_input), 1))).sum()
+        distribution = prefix.weights / 2.0**63 * prefix.joint.p_input
+        outputs = distribution.sum(axis=1, keepdims=True)
+        told = (
+            distribution * np.log(np.where(distribution > 0, distribution / (outputs * prefix.joint.p_input), 1))
+        ).sum()
         assert cost.kept[t - 1] == pytest.approx(told, abs=1e-9)
     assert cost.lost[0] <= 1e-5
     assert (np.diff(cost.kept) > 0.01).all()

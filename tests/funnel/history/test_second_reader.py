@@ -67,17 +67,17 @@ def test_a_second_reader_believes_what_the_book_says(panel: list[dict[int, tuple
         moved = outside = 0
         worst = 0.0
         for history, records in before.items():
-            law = reader.before(history, t)
-            said = book.law(tuple((names[u], y) for u, y in history), names[t])
-            assert said == pytest.approx(law.astype(float), rel=1e-12, abs=0)
+            distribution = reader.before(history, t)
+            said = book.distribution(tuple((names[u], y) for u, y in history), names[t])
+            assert said == pytest.approx(distribution.astype(float), rel=1e-12, abs=0)
             weights = step.rows_for(tuple((names[u], y) for u, y in history))
             prior = reader.prior(history[-1][0] if history else None, t)
             levels = [
-                level(reader.lifts((law * row).sum(axis=1) / (law * row).sum(), prior))
+                level(reader.lifts((distribution * row).sum(axis=1) / (distribution * row).sum(), prior))
                 for row in (np.array([Fraction(int(w)) for w in row], dtype=object) for row in weights)
-                if (law * row).sum() > 0
+                if (distribution * row).sum() > 0
             ]
-            now = level(reader.lifts(law.sum(axis=1), prior))
+            now = level(reader.lifts(distribution.sum(axis=1), prior))
             if now > BUDGET:
                 moved += records
                 # Held where it is, up to what the theorem allows.

@@ -1,4 +1,4 @@
-"""Honest second versions: records come from the published channel, release after release; a false law is seen."""
+"""Honest second versions: records come from the published channel; a false distribution is seen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_second_versions_are_drawn_from_their_channels() -> None:
 
 
 def test_leavers_who_are_thought_to_come_back_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law of changes as it once was: who leaves a value may take it again, and is counted as one who stays."""
+    """The distribution of changes as it once was: who leaves a value may take it again, and counts as staying."""
     monkeypatch.setattr(moves, "_anew", lambda stay, leave, chance: (stay, leave))
     assert second_versions.second_version(100_000, BOUND, np.random.default_rng(2)).p < 1e-9
 

@@ -124,21 +124,21 @@ class Population:
     def begun(self, t: int) -> list[Fraction]:
         return [p * x for p, row in zip(self.prior[t], self.inputs[t], strict=True) for x in row]
 
-    def next_row(self, law: list[Fraction], t: int) -> list[Fraction]:
+    def next_row(self, distribution: list[Fraction], t: int) -> list[Fraction]:
         c = len(self.rows[t])
         same = [[Fraction(s == now) for now in range(c)] for s in range(c)]
-        return self._carried(law, same, self.rows[t], self.inputs[t])
+        return self._carried(distribution, same, self.rows[t], self.inputs[t])
 
-    def next_version(self, law: list[Fraction], t: int) -> list[Fraction]:
-        return self._carried(law, self.secrets[t], self.stays[t], self.inputs[t])
+    def next_version(self, distribution: list[Fraction], t: int) -> list[Fraction]:
+        return self._carried(distribution, self.secrets[t], self.stays[t], self.inputs[t])
 
     @staticmethod
     def _carried(
-        law: list[Fraction], secrets: list[list[Fraction]], stays: list[Fraction], inputs: list[list[Fraction]]
+        distribution: list[Fraction], secrets: list[list[Fraction]], stays: list[Fraction], inputs: list[list[Fraction]]
     ) -> list[Fraction]:
         c, a = len(inputs), len(inputs[0])
         found = [Fraction(0)] * (c * a)
-        for (s, x), u in zip(product(range(c), range(a)), law, strict=True):
+        for (s, x), u in zip(product(range(c), range(a)), distribution, strict=True):
             for now in range(c):
                 part = u * secrets[s][now]
                 found[now * a + x] += part * stays[s]
@@ -196,18 +196,18 @@ def beyond(book: funnel.History, samples: list[Sample], seed: int, populations: 
             a = len(chapter.joint.inputs)
             for node, channel in zip(wave.followed.tolist(), wave.drawn_from.tolist(), strict=True):
                 if chapter.row > 1:
-                    law, prior = population.next_row(known[node][0], t), known[node][1]
+                    distribution, prior = population.next_row(known[node][0], t), known[node][1]
                 elif node:
-                    law, prior = population.next_version(known[node][0], t), population.both[t]
+                    distribution, prior = population.next_version(known[node][0], t), population.both[t]
                 else:
-                    law, prior = population.begun(t), population.prior[t]
+                    distribution, prior = population.begun(t), population.prior[t]
                 channels = wave.library[channel]
                 for y, row in enumerate(channels.tolist()):
                     if (channels != channels[:, :1]).any() and any(row):
                         said += chapter.row > 1
-                        wrong += not within(lifts(prior, law, row), allowed)
+                        wrong += not within(lifts(prior, distribution, row), allowed)
                     for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
-                        told = [u * row[cell % a] for cell, u in enumerate(law)]
+                        told = [u * row[cell % a] for cell, u in enumerate(distribution)]
                         known[chapter.first + place] = told, prior
     return said, wrong
 

@@ -111,8 +111,14 @@ class Book:
 
     def _drawn(self, step: Any, xs: IntArray, had: IntArray) -> IntArray:
         channels = step.drawn_from[np.searchsorted(step.followed, had)]
-        laws = step.library[channels, :, xs].astype(float) / 2**63
-        return np.array([self.random.choice(len(law), p=law / law.sum()) for law in laws], dtype=np.int64)
+        distributions = step.library[channels, :, xs].astype(float) / 2**63
+        return np.array(
+            [
+                self.random.choice(len(distribution), p=distribution / distribution.sum())
+                for distribution in distributions
+            ],
+            dtype=np.int64,
+        )
 
 
 @settings(max_examples=25, deadline=None)
@@ -170,7 +176,7 @@ class Found:
 
 def told_of(reader: UnitReader, book: Book, unit: int, t: int) -> list[Found]:
     """For every row of a unit in a version."""
-    law: dict[Cell, Fraction] = {}
+    distribution: dict[Cell, Fraction] = {}
     history: tuple[tuple[str, int], ...] = ()
     before: int | None = None
     found = []
@@ -179,36 +185,36 @@ def told_of(reader: UnitReader, book: Book, unit: int, t: int) -> list[Found]:
         if unit not in version:
             continue
         prior = reader.secrets(before, v)
-        law = (
+        distribution = (
             reader.first(v)
             if before is None
-            else moved(law, {cell: reader.next_version(before, v, cell) for cell in law})
+            else moved(distribution, {cell: reader.next_version(before, v, cell) for cell in distribution})
         )
         start = sorted(version).index(unit)
         at = sum(len(version[u]) for u in sorted(version)[:start])
         outside = False
         for row in range(len(version[unit])):
             if row:
-                law = moved(law, {cell: reader.next_row(v, cell) for cell in law})
+                distribution = moved(distribution, {cell: reader.next_row(v, cell) for cell in distribution})
             else:
                 outside = not allowed(
                     guarantee_of(book),
-                    {s: share / prior[s] for s, share in by_secret(law).items() if s in prior}
-                    | {s: Fraction(0) for s in prior if s not in by_secret(law)},
+                    {s: share / prior[s] for s, share in by_secret(distribution).items() if s in prior}
+                    | {s: Fraction(0) for s in prior if s not in by_secret(distribution)},
                 )
             weights = waves.step.rows_for(history)
             inputs = book.alphabets[v][1]
             lifts = []
             for y in range(weights.shape[0]):
-                after = {(s, x): share * int(weights[y, inputs.index(x)]) for (s, x), share in law.items()}
+                after = {(s, x): share * int(weights[y, inputs.index(x)]) for (s, x), share in distribution.items()}
                 if any(after.values()):
                     after_secret = by_secret(after)
                     lifts.append({s: after_secret.get(s, Fraction(0)) / prior[s] for s in prior})
             if v == t:
                 found.append(Found(lifts, outside))
             y = int(waves.outputs[at + row])
-            law = {(s, x): share * int(weights[y, inputs.index(x)]) for (s, x), share in law.items()}
-            law = {cell: share for cell, share in law.items() if share}
+            distribution = {(s, x): share * int(weights[y, inputs.index(x)]) for (s, x), share in distribution.items()}
+            distribution = {cell: share for cell, share in distribution.items() if share}
             history = (*history, (f"v{v}" if row == 0 else f"v{v}#{row + 1}", y))
         before = v
     return found
@@ -262,11 +268,11 @@ def test_a_table_with_several_rows_a_unit_keeps_the_bound_in_the_library() -> No
         assert step.guarantee.holds(step.joint, step.channel)
         assert step.utility > 0.2 * step.entropy
     assert [chapter.version for chapter in book.past.chapters][:3] == ["1", "1#2", "1#3"]
-    # The reader's law, in whole numbers, of the second row of a unit.
+    # The reader's distribution, in whole numbers, of the second row of a unit.
     output = next(y for y in range(len(first.channel.outputs)) if book.past.node([("1", y)]) is not None)
-    law = book.law([("1", output)], "1#2")
-    assert law.sum() == pytest.approx(1)
-    posterior = law.sum(axis=1)
+    distribution = book.distribution([("1", output)], "1#2")
+    assert distribution.sum() == pytest.approx(1)
+    posterior = distribution.sum(axis=1)
     prior = book.past.chapters[0].joint.p_secret
     assert np.abs(np.log(posterior / prior)).max() <= 0.5
 
@@ -294,16 +300,18 @@ def beyond(reader: UnitReader, rows_for: Any) -> int:
     prior = reader.secrets(None, 0)
     following = {cell: reader.next_row(0, cell) for rows in reader.versions[0].values() for cell in rows}
     for rows in reader.versions[0].values():
-        law, history = reader.first(0), ()
+        distribution, history = reader.first(0), ()
         for number, (_, x) in enumerate(rows):
             if number:
-                law = moved(law, following)
+                distribution = moved(distribution, following)
             weights = rows_for(history)
             chances = weights[:, x].astype(float)
             y = int(random.choice(len(chances), p=chances / chances.sum()))
-            law = {(s, x): share * int(weights[y, x]) for (s, x), share in law.items() if weights[y, x]}
+            distribution = {
+                (s, x): share * int(weights[y, x]) for (s, x), share in distribution.items() if weights[y, x]
+            }
             history = (*history, ("v0" if number == 0 else f"v0#{number + 1}", y))
-        found += any(abs(math.log(share / prior[s])) > 0.5 for s, share in by_secret(law).items())
+        found += any(abs(math.log(share / prior[s])) > 0.5 for s, share in by_secret(distribution).items())
     return found
 
 

@@ -54,18 +54,18 @@ def shares(counted: Counter[T]) -> dict[T, Fraction]:
     return {what: Fraction(count, total) for what, count in counted.items()}
 
 
-def moved(law: dict[Cell, Fraction], kernel: dict[Cell, dict[Cell, Fraction]]) -> dict[Cell, Fraction]:
+def moved(distribution: dict[Cell, Fraction], kernel: dict[Cell, dict[Cell, Fraction]]) -> dict[Cell, Fraction]:
     found: dict[Cell, Fraction] = {}
-    for before, share in law.items():
+    for before, share in distribution.items():
         for after, part in kernel[before].items():
             found[after] = found.get(after, Fraction()) + share * part
     return found
 
 
-def by_secret(law: dict[Cell, Fraction]) -> dict[int, Fraction]:
+def by_secret(distribution: dict[Cell, Fraction]) -> dict[int, Fraction]:
     """P(s), as shares."""
     found: dict[int, Fraction] = {}
-    for (s, _), share in law.items():
+    for (s, _), share in distribution.items():
         found[s] = found.get(s, Fraction()) + share
     total = sum(found.values())
     return {s: share / total for s, share in found.items()}

@@ -1,4 +1,4 @@
-"""Random protocols over random joint laws, sparse ones and outputs that never occur included."""
+"""Random protocols over random joint distributions, sparse ones and outputs that never occur included."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def protocol_of(joint: Joint, matrix: FloatArray) -> Protocol:
 
 @st.composite
 def channels(draw: st.DrawFn, reads_secret: bool | None = None, max_secrets: int = 4) -> tuple[Joint, Protocol]:
-    """A joint law and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
+    """A joint distribution and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
     joint = draw(joints(max_secrets=max_secrets))
     read = joint.with_secret() if (draw(st.booleans()) if reads_secret is None else reads_secret) else joint
     b = draw(st.integers(1, 4))
@@ -30,14 +30,14 @@ def channels(draw: st.DrawFn, reads_secret: bool | None = None, max_secrets: int
     return joint, protocol_of(read, matrix / matrix.sum(axis=0))
 
 
-def full_law(joint: Joint, protocol: Protocol) -> FloatArray:
+def full_distribution(joint: Joint, protocol: Protocol) -> FloatArray:
     """P(s, x, y) written out, shape (c, a, b)."""
     c, a = joint.counts.shape
     reads_secret = protocol.inputs.columns != joint.inputs.columns
-    law = np.zeros((c, a, len(protocol.outputs)))
+    distribution = np.zeros((c, a, len(protocol.outputs)))
     for s in range(c):
         for x in range(a):
             symbol = joint.secret.symbols[s] * reads_secret + joint.inputs.symbols[x]
             column = protocol.weights[:, protocol.inputs.index(symbol)]
-            law[s, x] = joint.counts[s, x] / joint.n * (column / 2.0**WORD_BITS)
-    return law
+            distribution[s, x] = joint.counts[s, x] / joint.n * (column / 2.0**WORD_BITS)
+    return distribution

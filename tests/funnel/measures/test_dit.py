@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
-from tests.funnel.measures.channels import channels, full_law
+from tests.funnel.measures.channels import channels, full_distribution
 
 BIT = math.log(2)
 
@@ -20,8 +20,8 @@ def test_information(channel: tuple[Joint, Protocol]) -> None:
     import dit
 
     joint, protocol = channel
-    law = full_law(joint, protocol)
-    whole = dit.Distribution.from_ndarray(law / law.sum())
+    distribution = full_distribution(joint, protocol)
+    whole = dit.Distribution.from_ndarray(distribution / distribution.sum())
     S, X, Y = [0], [1], [2]
     for counts, columns in (("inputs", X), ("secret", S), ("secret and inputs", S + X)):
         information = BIT * dit.shannon.mutual_information(whole, columns, Y)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
 from funnel.joint import FloatArray
-from tests.funnel.measures.channels import channels, full_law, protocol_of
+from tests.funnel.measures.channels import channels, full_distribution, protocol_of
 
 
 @settings(max_examples=50)
@@ -18,8 +18,11 @@ from tests.funnel.measures.channels import channels, full_law, protocol_of
 def test_no_rule_of_guessing_is_better(channel: tuple[Joint, Protocol]) -> None:
     """The accuracy is that of the best of all functions from outputs to values."""
     joint, protocol = channel
-    law = full_law(joint, protocol)
-    tables: tuple[tuple[measures.Counted, FloatArray], ...] = (("inputs", law.sum(axis=0)), ("secret", law.sum(axis=1)))
+    distribution = full_distribution(joint, protocol)
+    tables: tuple[tuple[measures.Counted, FloatArray], ...] = (
+        ("inputs", distribution.sum(axis=0)),
+        ("secret", distribution.sum(axis=1)),
+    )
     for counts, table in tables:
         outputs = range(table.shape[1])
         rules = itertools.product(range(table.shape[0]), repeat=len(outputs))

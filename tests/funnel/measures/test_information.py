@@ -11,7 +11,7 @@ from scipy.stats import entropy
 
 import funnel
 from funnel import LIP, Joint, Protocol, measures
-from tests.funnel.measures.channels import channels, full_law, protocol_of
+from tests.funnel.measures.channels import channels, full_distribution, protocol_of
 from tests.strategies import budgets, joints
 
 
@@ -21,7 +21,7 @@ def test_measures_are_those_of_their_definition(joint: Joint, epsilon: float) ->
     for name in ("grr", "conditional-reporting"):
         protocol = funnel.fit(name, joint, LIP(epsilon))
         read = joint.read_by(protocol.inputs.columns)
-        # The law of (s, x, y), written out.
+        # The distribution of (s, x, y), written out.
         c, a = joint.counts.shape
         full = np.zeros((c, a, len(protocol.outputs)))
         weights = protocol.weights_for(read.inputs) / 2.0**63
@@ -29,13 +29,15 @@ def test_measures_are_those_of_their_definition(joint: Joint, epsilon: float) ->
             for x in range(a):
                 column = x if read is joint else s * a + x
                 full[s, x] = joint.p[s, x] * weights[:, column]
-        law = full.sum(axis=0)
-        information = entropy(law.sum(axis=0)) + entropy(law.sum(axis=1)) - entropy(law.ravel())
+        distribution = full.sum(axis=0)
+        information = (
+            entropy(distribution.sum(axis=0)) + entropy(distribution.sum(axis=1)) - entropy(distribution.ravel())
+        )
         assert measures.mutual_information(joint, protocol) == pytest.approx(information, abs=1e-9)
         secret = full.sum(axis=1)
         leakage = entropy(secret.sum(axis=0)) + entropy(secret.sum(axis=1)) - entropy(secret.ravel())
         assert measures.secret_information(joint, protocol) == pytest.approx(leakage, abs=1e-9)
-        assert measures.guess_accuracy(joint, protocol) == pytest.approx(law.max(axis=0).sum())
+        assert measures.guess_accuracy(joint, protocol) == pytest.approx(distribution.max(axis=0).sum())
         lift = measures.lift(joint, protocol)
         worst = max(abs(math.log(value)) for value in lift[np.isfinite(lift)])
         assert worst == pytest.approx(LIP(epsilon).level(joint, protocol).value, abs=1e-9)
@@ -56,8 +58,8 @@ COUNTED: tuple[measures.Counted, ...] = ("inputs", "secret", "secret and inputs"
 @given(channels())
 def test_information_is_entropy_less_what_is_left_of_it(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
-    law = full_law(joint, protocol)
-    tables = (law.sum(axis=0), law.sum(axis=1), law.reshape(-1, law.shape[2]))
+    distribution = full_distribution(joint, protocol)
+    tables = (distribution.sum(axis=0), distribution.sum(axis=1), distribution.reshape(-1, distribution.shape[2]))
     for counts, table in zip(COUNTED, tables, strict=True):
         whole = float(entropy(table.sum(axis=1)))
         left = float(entropy(table.ravel()) - entropy(table.sum(axis=0)))

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
-from tests.funnel.measures.channels import channels, full_law, protocol_of
+from tests.funnel.measures.channels import channels, full_distribution, protocol_of
 
 
 @settings(max_examples=50)
 @given(channels())
 def test_lifts_are_those_of_their_definition_and_nan_where_nothing_occurs(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
-    law = full_law(joint, protocol).sum(axis=1)
-    prior, marginal = law.sum(axis=1), law.sum(axis=0)
+    distribution = full_distribution(joint, protocol).sum(axis=1)
+    prior, marginal = distribution.sum(axis=1), distribution.sum(axis=0)
     found = measures.lift(joint, protocol)
-    for (s, y), mass in np.ndenumerate(law):
+    for (s, y), mass in np.ndenumerate(distribution):
         expected = mass / (prior[s] * marginal[y]) if prior[s] * marginal[y] > 0 else np.nan
         assert found[s, y] == pytest.approx(expected, rel=1e-9, nan_ok=True)
 

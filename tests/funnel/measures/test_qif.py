@@ -10,15 +10,19 @@ from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
 from funnel.joint import FloatArray
-from tests.funnel.measures.channels import channels, full_law
+from tests.funnel.measures.channels import channels, full_distribution
 
 BIT = math.log(2)
 COUNTED: tuple[measures.Counted, ...] = ("inputs", "secret", "secret and inputs")
 
 
 def prior_and_channel(joint: Joint, protocol: Protocol, counts: measures.Counted) -> tuple[FloatArray, FloatArray]:
-    law = full_law(joint, protocol)
-    table = {"inputs": law.sum(axis=0), "secret": law.sum(axis=1), "secret and inputs": law.reshape(-1, law.shape[2])}
+    distribution = full_distribution(joint, protocol)
+    table = {
+        "inputs": distribution.sum(axis=0),
+        "secret": distribution.sum(axis=1),
+        "secret and inputs": distribution.reshape(-1, distribution.shape[2]),
+    }
     seen = table[counts][table[counts].sum(axis=1) > 0]
     prior = seen.sum(axis=1)
     channel = seen / prior[:, None]

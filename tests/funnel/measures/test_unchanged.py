@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from funnel import Alphabet, Joint, Protocol, SpecError, measures
 from funnel.protocol import DENOMINATOR
 from funnel.sparse_weights import SparseWeights
-from tests.funnel.measures.channels import full_law
+from tests.funnel.measures.channels import full_distribution
 from tests.invariant import IntTable, flows, invariant_protocol, joint_of_flow, protocol_of_flow
 from tests.strategies import joints
 
@@ -36,16 +36,18 @@ def changes(draw: st.DrawFn) -> tuple[Joint, Protocol]:
 def test_shares_are_sums_over_all_records(case: tuple[Joint, Protocol]) -> None:
     joint, protocol = case
     found = measures.unchanged(joint, protocol)
-    law = full_law(joint, protocol)
+    distribution = full_distribution(joint, protocol)
     reads_secret = protocol.inputs.columns != joint.inputs.columns
     own = [[protocol.outputs.index(s * reads_secret + x) for x in joint.inputs.symbols] for s in joint.secret.symbols]
-    kept = np.array([[law[s, x, own[s][x]] for x in range(len(joint.inputs))] for s in range(len(joint.secret))])
+    kept = np.array(
+        [[distribution[s, x, own[s][x]] for x in range(len(joint.inputs))] for s in range(len(joint.secret))]
+    )
     assert found.share == pytest.approx(kept.sum(), abs=1e-12)
     with np.errstate(invalid="ignore"):
         assert found.by_secret == pytest.approx(kept.sum(axis=1) / joint.p_secret, abs=1e-12, nan_ok=True)
     for j in range(len(found.inputs.columns)):
         alike = sum(
-            law[s, x, y]
+            distribution[s, x, y]
             for s, secret in enumerate(joint.secret.symbols)
             for x, symbol in enumerate(joint.inputs.symbols)
             for y, shown in enumerate(protocol.outputs.symbols)

@@ -1,4 +1,4 @@
-"""Mechanisms on laws small enough to work out by hand: a secret and an input that are equal in four records of five."""
+"""Mechanisms on distributions small enough for work by hand: secret and input are equal in four records of five."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PAIR = Joint.from_counts([[4, 1], [1, 4]])
 TWO_PAIRS = Joint.from_counts([[4, 1, 4, 1, 5], [1, 4, 1, 4, 5]])
 
 
-def entropy(*law: float) -> float:
-    assert sum(law) == pytest.approx(1)
-    return -float(xlogy(law, law).sum())
+def entropy(*distribution: float) -> float:
+    assert sum(distribution) == pytest.approx(1)
+    return -float(xlogy(distribution, distribution).sum())
 
 
 def shift(epsilon: float) -> float:

@@ -49,7 +49,7 @@ guarantees = st.sampled_from(GUARANTEES)
 
 @st.composite
 def tables(draw: st.DrawFn) -> Joint:
-    """A joint law over two or three published columns, some combinations of which never occur."""
+    """A joint distribution over two or three published columns, some combinations of which never occur."""
     sizes = draw(st.sampled_from([(2, 2), (2, 3), (2, 2, 2)]))
     symbols = [tuple(f"{k}{v}" for k, v in enumerate(place)) for place in np.ndindex(sizes)]
     c = draw(st.integers(1, 3))

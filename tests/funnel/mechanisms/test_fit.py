@@ -63,11 +63,13 @@ def test_every_protocol_is_a_channel_that_meets_its_guarantee(
 def test_levels_grow_with_the_parameter(joint: Joint, kind: type[funnel.Guarantee]) -> None:
     joint = Joint.from_counts(joint.counts[joint.counts.sum(axis=1) > 0])
     read = joint.with_secret()
-    for law, family in (
+    for distribution, family in (
         (joint, lambda alpha: grr_matrix(len(joint.inputs), alpha)),
         (read, lambda alpha: conditional_reporting_matrix(joint, alpha)),
     ):
-        ratios = [kind(1.0).worst(law, integer_weights(family(alpha))).ratio for alpha in (0.0, 0.3, 1.0, 2.5, 6.0)]
+        ratios = [
+            kind(1.0).worst(distribution, integer_weights(family(alpha))).ratio for alpha in (0.0, 0.3, 1.0, 2.5, 6.0)
+        ]
         values = [float("inf") if ratio is None else float(ratio) for ratio in ratios]
         assert all(low <= high * (1 + 1e-9) for low, high in itertools.pairwise(values))
 

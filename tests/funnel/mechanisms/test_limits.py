@@ -112,7 +112,7 @@ def test_random_response_is_never_less_than_merging(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["watchdog", "watchdog-uniform", "subset-merging", "subset-random-response"])
-def test_over_a_set_of_laws_somebody_may_have_inputs_that_never_occurred(name: str) -> None:
+def test_over_a_set_of_distributions_somebody_may_have_inputs_that_never_occurred(name: str) -> None:
     """The last input never occurred: floats must judge what it is published as, or the exact decision refuses."""
     joint = Joint.from_counts([[241, 78, 95, 134, 54, 56, 0], [598, 236, 242, 154, 22, 48, 0]])
     guarantee = parse_guarantee("rldp:1.0,0.05")
@@ -129,10 +129,10 @@ def test_the_greedy_way_merges_what_hides_most_for_what_it_costs(joint: Joint) -
     groups = {place: [x] for place, x in enumerate(np.flatnonzero(seen))}
 
     def told(subsets: list[list[int]]) -> tuple[float, float]:
-        law = np.stack([joint.p[:, subset].sum(axis=1) for subset in subsets], axis=1)
-        mass, prior = law.sum(axis=0), law.sum(axis=1)
-        ratio = np.divide(law, prior[:, None] * mass, out=np.ones_like(law), where=law > 0)
-        return float((law * np.log(ratio)).sum()), float(-(mass * np.log(mass)).sum())
+        distribution = np.stack([joint.p[:, subset].sum(axis=1) for subset in subsets], axis=1)
+        mass, prior = distribution.sum(axis=0), distribution.sum(axis=1)
+        ratio = np.divide(distribution, prior[:, None] * mass, out=np.ones_like(distribution), where=distribution > 0)
+        return float((distribution * np.log(ratio)).sum()), float(-(mass * np.log(mass)).sum())
 
     for first, second in _merged(joint.counts[:, seen].astype(np.float64), Budget.of(None))[0]:
         now = told(list(groups.values()))

@@ -46,19 +46,21 @@ def test_least_conditionals_are_minima_over_the_set(joint: Joint) -> None:
         divergence = np.array([1 + spread(near)[s]])
         for u in range(3):
             unit = -np.eye(3)[[u]]
-            bound = -float(tilt(unit, near.law[[s]], divergence).above(divergence)[0])
+            bound = -float(tilt(unit, near.distribution[[s]], divergence).above(divergence)[0])
             assert least[s, u] == pytest.approx(bound, abs=1e-6)
 
 
 def test_distances_bound_those_over_the_set(joint: Joint) -> None:
-    """RLDP (11) and (12): no law found in F is further away in the l1 norm."""
+    """RLDP (11) and (12): no distribution found in F is further away in the l1 norm."""
     near = neighbourhood_of(joint.counts, 0.05, joint)
     bounds = distances(near)
     for s in range(3):
         for signs in np.ndindex(2, 2, 2):
-            law = extreme_distribution(2.0 * np.array(signs) - 1, near.law[s], float(1 + spread(near)[s]))
-            assert np.abs(law - near.law[s]).sum() <= bounds[s] + 1e-9
-    apart = max(np.abs(near.law[s] - near.law[t]).sum() for s in range(3) for t in range(3))
+            distribution = extreme_distribution(
+                2.0 * np.array(signs) - 1, near.distribution[s], float(1 + spread(near)[s])
+            )
+            assert np.abs(distribution - near.distribution[s]).sum() <= bounds[s] + 1e-9
+    apart = max(np.abs(near.distribution[s] - near.distribution[t]).sum() for s in range(3) for t in range(3))
     assert apart <= diameter(near) <= 2
 
 
@@ -73,13 +75,13 @@ def test_utilities_are_those_of_the_papers_formulas(joint: Joint) -> None:
     second = grr_matrix(3, float(np.log1p(2 * np.expm1(0.4) / diameter(near))))
     rest = 0.0
     for r in range(3):
-        law = (said[r] / said[r].sum()) @ near.law
-        rest += said[r].sum() * information_of((second * law).T)
+        distribution = (said[r] / said[r].sum()) @ near.distribution
+        rest += said[r].sum() * information_of((second * distribution).T)
     assert information_of((independent * read.p_input).T) == pytest.approx(secret + rest, abs=1e-12)
     conditional = RobustConditionalReporting().matrix(near, 0.7, 0.4)
     deltas = np.log1p(2 * np.expm1(0.4) / distances(near))
     inner = sum(
-        prior[s] * information_of((grr_matrix(3, float(deltas[s])) * near.law[s]).T) for s in range(3)
+        prior[s] * information_of((grr_matrix(3, float(deltas[s])) * near.distribution[s]).T) for s in range(3)
     )  # fmt: skip
     expected = secret + np.exp(0.7) / (np.exp(0.7) + 2) * inner
     assert information_of((conditional * read.p_input).T) == pytest.approx(expected, abs=1e-12)

@@ -190,12 +190,12 @@ def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: P
 def test_beliefs_in_whole_numbers_are_those_in_doubles(made: tuple[list[Step], RegisterHistories]) -> None:
     step = made[0][-1]
     for observer in observers_of(step.past, step.observed):
-        laws = observer.laws(step.followed)
+        distributions = observer.distributions(step.followed)
         for place, node in enumerate(step.followed.tolist()):
-            exact = observer.exact_law(node)
+            exact = observer.exact_distribution(node)
             total = sum(exact.reshape(-1).tolist())
             shares = np.array([[value / total for value in row] for row in exact.tolist()])
-            assert laws.values[place] == pytest.approx(shares, rel=1e-12, abs=1e-300)
+            assert distributions.values[place] == pytest.approx(shares, rel=1e-12, abs=1e-300)
 
 
 LINES = {
@@ -206,8 +206,8 @@ LINES = {
     ),
     "only the secret is compared": (
         "funnel.history.mover_stayer",
-        "for s in law.secret.symbols for x in values",
-        "for s in law.secret.symbols for x in [()] * len(values)",
+        "for s in distribution.secret.symbols for x in values",
+        "for s in distribution.secret.symbols for x in [()] * len(values)",
     ),
     "one class alone": ("funnel.history.mover_stayer", "+ changed * inputs +", "+ 0 * changed * inputs +"),
     "new people have changed": (
@@ -227,7 +227,7 @@ LINES = {
     ),
     "changed before alone": (
         "funnel.register.look_up",
-        "had[there] |= had_changed | differs(law, cell, self._joint, cells[there])",
+        "had[there] |= had_changed | differs(distribution, cell, self._joint, cells[there])",
         "had[there] |= had_changed",
     ),
     "who changed is forgotten": (
@@ -293,18 +293,18 @@ UNBOUNDED = {
     ),
     "who is left out is not told of": (
         "funnel.history.prove",
-        "(*standing.everybody, *standing.reported)",
-        "standing.everybody",
+        "(*status.everybody, *status.reported)",
+        "status.everybody",
     ),
     "only people who are moved count as outside": (
         "funnel.history.prove",
-        "may = standing.moved | (not bounded)",
-        "may = standing.moved",
+        "may = status.moved | (not bounded)",
+        "may = status.moved",
     ),
     "the level of who is left out is within the bound": (
         "funnel.history.prove",
         "level = Level(float(nats[place]) + above, Witness",
-        "level = Level(min(standing.guarantee.budget, float(nats[place]) + above), Witness",
+        "level = Level(min(status.guarantee.budget, float(nats[place]) + above), Witness",
     ),
 }
 

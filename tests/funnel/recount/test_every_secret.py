@@ -85,8 +85,8 @@ NOTICED = {
     **BROKEN,
     "carried by the changes of another version": (
         "funnel.history.distributions",
-        "laws = _before(known, past, before, chapter.joint, chapter.changes)",
-        "laws = _before(known, past, before, chapter.joint, "
+        "distributions = _before(known, past, before, chapter.joint, chapter.changes)",
+        "distributions = _before(known, past, before, chapter.joint, "
         "dict.fromkeys(chapter.changes, next(iter(chapter.changes.values()), None)))",
     ),
     "an earlier secret is not told apart": (

@@ -11,9 +11,9 @@ import pytest
 
 from funnel.recount.chapters import WHOLE, Chapter, Rows, Tree
 from funnel.recount.expected import Attending, Expected
-from funnel.recount.move_law import distribution_since
+from funnel.recount.move_distribution import distribution_since
 from funnel.recount.noisy_moves import NoisyChanges, Since
-from funnel.recount.path_laws import PathDistributions
+from funnel.recount.path_distributions import PathDistributions
 
 C = A = B = 2
 CELLS = C * A
@@ -65,7 +65,7 @@ class Brute:
             Since(one.name, self.table(C, C, people), self.table(C, A, people // 2), self.table(C, A, people // 3))
             for one in self.chapters
         )
-        laws = {
+        distributions = {
             ordinal: distribution_since(one, (SECRET, INPUTS), (SECRET, INPUTS), counts, alike=True)
             for ordinal, one in enumerate(since)
         }
@@ -89,8 +89,8 @@ class Brute:
                     others += sum(coming)
                     continue
                 now = [Fraction()] * CELLS
-                for (before, after), records in laws[version].pairs().items():
-                    now[after] += coming[before] * Fraction(records, laws[version].row(before)[1])
+                for (before, after), records in distributions[version].pairs().items():
+                    now[after] += coming[before] * Fraction(records, distributions[version].row(before)[1])
                 here[node] = now
             together += min(Fraction(count), could)
         new = max(Fraction(), sum(counts) - together)
@@ -128,7 +128,7 @@ class Brute:
                 parents=tuple(node for node, _ in predicted),
                 drawn=tuple(y for _, y in predicted),
                 guarantee="lip:1.0",
-                laws=laws,
+                distributions=distributions,
             )
         )
 
@@ -151,13 +151,13 @@ class Brute:
                 size[cell % A] += mass
                 for y in range(B):
                     spoken[y][cell % A] += mass * Fraction(dict(library[followed[node]][y]).get(cell % A, 0), WHOLE)
-        law = [sum(row) / sum(size) for row in spoken]
+        distribution = [sum(row) / sum(size) for row in spoken]
         silent = [others * Fraction(sum(counts[x::A]), sum(counts)) for x in range(A)]
         drawn = {k: sum(sum(masses) for node, masses in here.items() if followed[node] == k) for k in library}
 
         def mean(y: int, x: int) -> Fraction:
             if size[x] + silent[x]:
-                return (spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x])
+                return (spoken[y][x] + silent[x] * distribution[y]) / (size[x] + silent[x])
             # An input that nobody can have: what all people would draw with it.
             weights = sum(people * dict(library[k][y]).get(x, 0) for k, people in drawn.items())
             return Fraction(weights) / sum(drawn.values()) / WHOLE
@@ -179,7 +179,7 @@ def whole(channel: Sequence[Sequence[Fraction]]) -> list[list[int]]:
 
 
 def begun(brute: Brute, number: int, before: Expected | None = None) -> tuple[Attending, Expected, Chapter]:
-    """What is expected in a version, with the laws of all of its histories taken up."""
+    """What is expected in a version, with the distributions of all of its histories taken up."""
     if before is None:
         people, lost = brute.expected[number - 1] if number else ({}, {})
         before = Expected({node: float(n) for node, n in people.items()}, {v: float(n) for v, n in lost.items()})
@@ -187,10 +187,10 @@ def begun(brute: Brute, number: int, before: Expected | None = None) -> tuple[At
     moves = brute.moves[number]
     arrived = dict(enumerate(moves.arrived)) if moves else {}
     attending = before.attending(tree, arrived, sum(brute.chapters[number].counts))
-    for chapter, laws in PathDistributions(tree).versions():
-        for law in laws:
-            if chapter.ordinal == number and law.secret_of is None:
-                attending.add(law, chapter)
+    for chapter, distributions in PathDistributions(tree).versions():
+        for distribution in distributions:
+            if chapter.ordinal == number and distribution.secret_of is None:
+                attending.add(distribution, chapter)
     return attending, before, brute.chapters[number]
 
 

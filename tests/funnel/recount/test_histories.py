@@ -1,4 +1,4 @@
-"""Histories recounted: laws between proven limits, levels by the definition, and every slip of a maker noticed."""
+"""Histories recounted: distributions between limits, levels by definition, and every slip of a maker noticed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.histories import recount_histories
 from funnel.recount.history_bounds import judge_history
 from funnel.recount.packed import BITS, packed, scaled_up, unpacked, width_for
-from funnel.recount.path_laws import ExactDistributions, HistoryDistribution, PathDistributions
+from funnel.recount.path_distributions import ExactDistributions, HistoryDistribution, PathDistributions
 from funnel.recount.promise import read_promise
 from funnel.recount.ratios import sides_of
 from funnel.recount.run_results import results_remembered
 from tests.plain_registers import (
     VALUES,
     WHOLE,
+    Distribution,
     History,
-    Law,
     Made,
     Wave,
     Weights,
@@ -87,7 +87,7 @@ def test_numbers_are_scaled_up_by_one_power_of_two(numbers: list[int]) -> None:
     assert [bool(n) for n in scaled] == [bool(n) for n in numbers]
 
 
-# Laws.
+# Distributions.
 
 
 def tree_of(history: History) -> Tree:
@@ -120,22 +120,24 @@ def tree_of(history: History) -> Tree:
 
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.integers(12, 60), st.floats(0, 0.6))
-def test_laws_are_those_of_the_definition_within_their_limits(seed: int, people: int, moving: float) -> None:
+def test_distributions_are_those_of_the_definition_within_their_limits(seed: int, people: int, moving: float) -> None:
     history = published(History(seed=seed), waves(people, 4, seed, moving))
     tree = tree_of(history)
     exact = ExactDistributions(tree)
-    for chapter, laws in PathDistributions(tree).versions():
+    for chapter, distributions in PathDistributions(tree).versions():
         met = set()
-        for law in laws:
-            met.add(law.node)
-            again = exact.law(law.node, chapter.ordinal, law.secret_of)
-            known = history.made[chapter.ordinal].laws[law.node]
+        for distribution in distributions:
+            met.add(distribution.node)
+            again = exact.distribution(distribution.node, chapter.ordinal, distribution.secret_of)
+            known = history.made[chapter.ordinal].distributions[distribution.node]
             # Of the secret in an earlier version the definition is gone through in tests/funnel/history/test_book.py.
-            true = [known.get(one, Fraction()) for one in range(2 * VALUES)] if law.secret_of is None else again
-            assert [bool(n) for n in law.cells] == [bool(p) for p in true]
-            factors = [p / n for p, n in zip(true, law.cells, strict=True) if n]
+            true = (
+                [known.get(one, Fraction()) for one in range(2 * VALUES)] if distribution.secret_of is None else again
+            )
+            assert [bool(n) for n in distribution.cells] == [bool(p) for p in true]
+            factors = [p / n for p, n in zip(true, distribution.cells, strict=True) if n]
             # One factor that is common to all cells makes every number at most too large by its excess.
-            assert min(factors) >= max(factors) * (1 - Fraction(law.excess, 1 << BITS))
+            assert min(factors) >= max(factors) * (1 - Fraction(distribution.excess, 1 << BITS))
             assert len({p / q for p, q in zip(true, again, strict=True) if q}) == 1
             assert [bool(q) for q in again] == [bool(p) for p in true]
         assert met == set(chapter.followed)
@@ -154,9 +156,9 @@ def test_levels_and_people_are_those_of_the_definition(kind: str, epsilon: float
         people = Counter(made.parents[node - made.first] for node in made.people.values())
         level, moved, outside = 0.0, 0, 0
         for node, channel in made.followed.items():
-            law, prior = made.laws[node], history.prior(node, number)
-            most = max(history.level(law, prior, row) for row in made.channels[channel])
-            if history.level(law, prior) > epsilon:
+            distribution, prior = made.distributions[node], history.prior(node, number)
+            most = max(history.level(distribution, prior, row) for row in made.channels[channel])
+            if history.level(distribution, prior) > epsilon:
                 moved += people[node]
                 outside += people[node] * (most > epsilon)
             else:
@@ -172,7 +174,7 @@ def test_levels_and_people_are_those_of_the_definition(kind: str, epsilon: float
         assert moved_at_all, "no history was moved, so that nothing was seen of those"
 
 
-def law_of(cells: list[int]) -> HistoryDistribution:
+def distribution_of(cells: list[int]) -> HistoryDistribution:
     return HistoryDistribution(1, cells, 0)
 
 
@@ -182,7 +184,7 @@ def plain(rows: Weights) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 def test_a_moved_history_may_go_on_as_it_is_and_not_further() -> None:
     sides = sides_of(read_promise("lip:0.2"))
-    moved = law_of([80, 10, 10, 10, 5, 5])
+    moved = distribution_of([80, 10, 10, 10, 5, 5])
     for rows in (silent(), tuple(tuple(WHOLE // 4 if y < 2 else WHOLE // 2 for _ in range(3)) for y in range(3))):
         found = judge_history(sides, sides, moved, plain(rows), [50, 50])
         assert found.moved
@@ -201,16 +203,16 @@ def test_moved_histories_have_room_for_rounding_alone(text: str, step: int) -> N
     sides = sides_of(read_promise(text))
     for further, holds in ((step, True), (step * 2**20, False)):
         rows = tuple((WHOLE // 2 + sign * further, WHOLE // 2, WHOLE // 2) for sign in (1, -1))
-        found = judge_history(sides, sides, law_of([80, 10, 10, 10, 5, 5]), plain(rows), [50, 50])
+        found = judge_history(sides, sides, distribution_of([80, 10, 10, 10, 5, 5]), plain(rows), [50, 50])
         assert found.moved
         assert found.holds is holds
 
 
 def test_perfect_privacy_is_decided_without_any_room() -> None:
     sides = sides_of(read_promise("perfect"))
-    even = law_of([30, 20, 50, 30, 20, 50])
+    even = distribution_of([30, 20, 50, 30, 20, 50])
     assert judge_history(sides, sides, even, plain(telling()), [50, 50]).holds
-    uneven = law_of([30, 20, 50, 30, 21, 49])
+    uneven = distribution_of([30, 20, 50, 30, 21, 49])
     assert judge_history(sides, sides, uneven, plain(silent()), [50, 50]).holds
     found = judge_history(sides, sides, uneven, plain(telling()), [50, 50])
     assert not found.moved
@@ -235,38 +237,38 @@ def test_a_bound_on_something_else_is_no_bound_on_all_versions(honest: History, 
 
 
 class RealisedCounts(History):
-    """The law of a history is that of the people who happen to have it."""
+    """The distribution of a history is that of the people who happen to have it."""
 
-    def law(self, node: int, version: int) -> Law:
+    def distribution(self, node: int, version: int) -> Distribution:
         wave = self.made[version].wave
         here = Counter(cell(*wave[p]) for p in wave if self.last_node(p, version) == node)
         return {one: Fraction(count) for one, count in here.items()}
 
 
 class Wrong(History):
-    """Another law, where the maker looks it up: `definition` is the true one."""
+    """Another distribution, where the maker looks it up: `definition` is the true one."""
 
-    def law(self, node: int, version: int) -> Law:
+    def distribution(self, node: int, version: int) -> Distribution:
         last = self.place(node)
         if last[0] is None:
-            return super().law(node, version)
+            return super().distribution(node, version)
         alpha = self.alpha(node)
         return self.carried(alpha, last[0], version)
 
-    def alpha(self, node: int) -> Law:
+    def alpha(self, node: int) -> Distribution:
         number, parent, y = self.place(node)
         assert number is not None
         earlier = self.made[number]
         rows = earlier.channels[earlier.followed[parent]]
-        return {one: share * rows[y][one % VALUES] for one, share in self.law(parent, number).items()}
+        return {one: share * rows[y][one % VALUES] for one, share in self.distribution(parent, number).items()}
 
-    def carried(self, alpha: Law, earlier: int, version: int) -> Law:
+    def carried(self, alpha: Distribution, earlier: int, version: int) -> Distribution:
         made = self.made[version]
         changes = self.changes(earlier, version)
         unseen = {
             one: n for one, n in made.counts.items() if one // VALUES in {after // VALUES for _, after in changes}
         }
-        found: Law = {}
+        found: Distribution = {}
         for one, share in alpha.items():
             row = {after: n for (first, after), n in changes.items() if first == one} or self.unseen(unseen)
             for after, count in row.items():
@@ -276,19 +278,19 @@ class Wrong(History):
     def changes(self, earlier: int, version: int) -> Mapping[tuple[int, int], int]:
         return self.made[version].changes[earlier]
 
-    def unseen(self, law: dict[int, int]) -> dict[int, int]:
-        return law
+    def unseen(self, distribution: dict[int, int]) -> dict[int, int]:
+        return distribution
 
 
 class Transposed(Wrong):
-    """The law of changes is taken the other way round."""
+    """The distribution of changes is taken the other way round."""
 
     def changes(self, earlier: int, version: int) -> Mapping[tuple[int, int], int]:
         return {(after, before): n for (before, after), n in super().changes(earlier, version).items()}
 
 
 class OtherVersion(Wrong):
-    """The law of changes is that since the version before, whichever the history ends in."""
+    """The distribution of changes is that since the version before, whichever the history ends in."""
 
     def changes(self, earlier: int, version: int) -> Mapping[tuple[int, int], int]:
         return self.made[version].changes[version - 1]
@@ -297,23 +299,23 @@ class OtherVersion(Wrong):
 class Unseen(Wrong):
     """What nobody in both versions had is given nothing."""
 
-    def unseen(self, law: dict[int, int]) -> dict[int, int]:
+    def unseen(self, distribution: dict[int, int]) -> dict[int, int]:
         return {}
 
 
 class Forgetful(Wrong):
     """What was published is not taken into account."""
 
-    def alpha(self, node: int) -> Law:
+    def alpha(self, node: int) -> Distribution:
         number, parent, _ = self.place(node)
         assert number is not None
-        return self.law(parent, number)
+        return self.distribution(parent, number)
 
 
 class LastOnly(Wrong):
     """Only what was published last is taken into account."""
 
-    def alpha(self, node: int) -> Law:
+    def alpha(self, node: int) -> Distribution:
         number, parent, y = self.place(node)
         assert number is not None
         earlier = self.made[number]
@@ -331,24 +333,24 @@ class WrongPrior(History):
 class Upward(History):
     """The reserve makes the budget larger."""
 
-    def _kept(self, rows: Weights, law: Law, prior: Mapping[int, Fraction]) -> bool:
-        return max(self.level(law, prior, row) for row in rows) <= self.epsilon / 0.9
+    def _kept(self, rows: Weights, distribution: Distribution, prior: Mapping[int, Fraction]) -> bool:
+        return max(self.level(distribution, prior, row) for row in rows) <= self.epsilon / 0.9
 
 
 class Shared(History):
     """All histories share the channel of the new people."""
 
-    def bounded(self, made: Made, node: int, law: Law, prior: Mapping[int, Fraction]) -> Weights:
-        return super().bounded(made, 0, self.law(0, len(self.made) - 1), self.prior(0, len(self.made) - 1))
+    def bounded(self, made: Made, node: int, distribution: Distribution, prior: Mapping[int, Fraction]) -> Weights:
+        return super().bounded(made, 0, self.distribution(0, len(self.made) - 1), self.prior(0, len(self.made) - 1))
 
 
 class Careless(History):
     """Histories that are outside by themselves may get anything."""
 
-    def bounded(self, made: Made, node: int, law: Law, prior: Mapping[int, Fraction]) -> Weights:
-        if self.level(law, prior) > self.epsilon:
+    def bounded(self, made: Made, node: int, distribution: Distribution, prior: Mapping[int, Fraction]) -> Weights:
+        if self.level(distribution, prior) > self.epsilon:
             return rows_of(1 << 14)
-        return super().bounded(made, node, law, prior)
+        return super().bounded(made, node, distribution, prior)
 
 
 def told(i: int) -> tuple[int, int]:
@@ -604,8 +606,8 @@ def test_people_left_out_who_were_not_forgotten_are_noticed(honest: History, tmp
     assert any("counts of secret and input" in complaint for complaint in complaints)
 
 
-def test_the_effective_channel_is_of_the_people_and_not_of_their_laws(tmp_path: Path) -> None:
-    """W by P(h | x) of the laws is another one: what the people really have counts."""
+def test_the_effective_channel_is_of_the_people_and_not_of_their_distributions(tmp_path: Path) -> None:
+    """W by P(h | x) of the distributions is another one: what the people really have counts."""
     history = published(History(0.5))
     made = history.made[-1]
     history.write(tmp_path / "register")
@@ -614,8 +616,10 @@ def test_the_effective_channel_is_of_the_people_and_not_of_their_laws(tmp_path: 
     table = effective(made)
     for x in range(VALUES):
         shares = {
-            node: people[node] * sum(p for one, p in law.items() if one % VALUES == x) / sum(law.values())
-            for node, law in made.laws.items()
+            node: people[node]
+            * sum(p for one, p in distribution.items() if one % VALUES == x)
+            / sum(distribution.values())
+            for node, distribution in made.distributions.items()
         }
         for y in range(VALUES):
             mean = sum(shares[node] * made.channels[made.followed[node]][y][x] for node in shares)

@@ -18,7 +18,7 @@ from funnel.history.past import Past
 from funnel.recount.chapters import Chapter, Rows, State, Tree
 from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history
 from funnel.recount.movers import MOVER_STAYER, TRANSITIONS, told_apart
-from funnel.recount.path_laws import ExactDistributions, PathDistributions
+from funnel.recount.path_distributions import ExactDistributions, PathDistributions
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Side, level_above, sides_of
 from tests.funnel.recount.test_histories import COMING, LEAVING
@@ -123,7 +123,7 @@ def found_in(book: funnel.History, observer: str = TRANSITIONS) -> list[dict[str
         tree = told_apart(tree.chapters)
     exact = ExactDistributions(tree)
     results = []
-    for chapter, laws in PathDistributions(tree).versions():
+    for chapter, distributions in PathDistributions(tree).versions():
         step = book.steps[chapter.ordinal]
         promise = read_promise(chapter.guarantee)
         sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.budget_fraction)))
@@ -132,17 +132,17 @@ def found_in(book: funnel.History, observer: str = TRANSITIONS) -> list[dict[str
         for node, records in zip(observed.nodes.tolist(), observed.records.tolist(), strict=True):
             people[node] = people.get(node, 0) + records
         by_secret: dict[int | None, dict[int, HistoryFinding]] = {of: {} for of in (None, *range(chapter.ordinal))}
-        for law in laws:
-            begun = chapter.ordinal if law.secret_of is None else law.secret_of
-            shares = tree.chapters[begun].shares(tree.origin(tree.until(law.node, begun), begun))
-            rows, findings = chapter.channels[chapter.followed[law.node]], by_secret[law.secret_of]
+        for distribution in distributions:
+            begun = chapter.ordinal if distribution.secret_of is None else distribution.secret_of
+            shares = tree.chapters[begun].shares(tree.origin(tree.until(distribution.node, begun), begun))
+            rows, findings = chapter.channels[chapter.followed[distribution.node]], by_secret[distribution.secret_of]
             try:
-                findings[law.node] = judge_history(sides, inner, law, rows, shares)
+                findings[distribution.node] = judge_history(sides, inner, distribution, rows, shares)
             except Undecided:
-                cells = exact.law(law.node, chapter.ordinal, law.secret_of)
+                cells = exact.distribution(distribution.node, chapter.ordinal, distribution.secret_of)
                 common = math.lcm(*(cell.denominator for cell in cells))
-                whole = replace(law, cells=[int(cell * common) for cell in cells], excess=0)
-                findings[law.node] = judge_history(sides, inner, whole, rows, shares)
+                whole = replace(distribution, cells=[int(cell * common) for cell in cells], excess=0)
+                findings[distribution.node] = judge_history(sides, inner, whole, rows, shares)
         results.append(
             {
                 None if of is None else tree.chapters[of].name: _found(promise, sides, findings, people)
@@ -222,8 +222,8 @@ LINES = {
     ),
     "one channel for all": (
         "funnel.history.prove",
-        "return described(standing, library, drawn_from)",
-        "return described(standing, library, drawn_from * 0)",
+        "return described(status, library, drawn_from)",
+        "return described(status, library, drawn_from * 0)",
         CHANGING,
     ),
 }

@@ -69,8 +69,8 @@ NOTICED = {
     **BROKEN,
     "the version to come is taken as known by nobody": (
         "funnel.history.observers",
-        "return laws if inside is None or then is not None else laws.within(inside)",
-        "return laws",
+        "return distributions if inside is None or then is not None else distributions.within(inside)",
+        "return distributions",
     ),
     "what is known of an earlier version is forgotten": (
         "funnel.history.distributions",
@@ -94,8 +94,8 @@ NOTICED = {
     ),
     "all people of a history": (
         "funnel.history.prove",
-        "people = standing.moved * share, outside * share",
-        "people = standing.moved * 1.0, outside * 1.0",
+        "people = status.moved * share, outside * share",
+        "people = status.moved * 1.0, outside * 1.0",
     ),
     "one value after the other": ("funnel.history.reached", "np.add if of_others else np.maximum", "np.maximum"),
 }

@@ -94,7 +94,7 @@ def test_same_for_side_channels(data: st.DataObject, joint: funnel.Joint, reads_
     _same("srlip:0.8", joint, weights, reads_secret)
 
 
-def _same_over_laws(joint: funnel.Joint, weights: np.ndarray, reads_secret: bool) -> float:
+def _same_over_distributions(joint: funnel.Joint, weights: np.ndarray, reads_secret: bool) -> float:
     read = joint.with_secret() if reads_secret else joint
     level = funnel.RLDP(1.0, 0.05, set="chi2").level_for(read, weights)
     ours = plain_level("rldp:1.0,0.05,chi2", joint.counts, weights, reads_secret=reads_secret)
@@ -103,11 +103,11 @@ def _same_over_laws(joint: funnel.Joint, weights: np.ndarray, reads_secret: bool
         return ours.nats
     # The maker's bound is tight to 1e-8 where it says what attains it; ours may not exceed it, nor what is attained.
     assert ours.nats <= level.value * (1 + 1e-10) + 1e-11
-    if level.witness.law is not None:
-        law = np.array(level.witness.law)
-        shape = (len(weights), *law.shape) if reads_secret else (len(weights), 1, law.shape[1])
+    if level.witness.distribution is not None:
+        distribution = np.array(level.witness.distribution)
+        shape = (len(weights), *distribution.shape) if reads_secret else (len(weights), 1, distribution.shape[1])
         rows = weights.reshape(shape) / 2.0**63
-        given_secret = (rows * law).sum(axis=2) / law.sum(axis=1)
+        given_secret = (rows * distribution).sum(axis=2) / distribution.sum(axis=1)
         ratios = given_secret[:, :, None] / np.where(given_secret > 0, given_secret, 1.0)[:, None, :]
         # The rounding of these lines.
         assert math.log(ratios.max()) <= ours.nats + 1e-13
@@ -116,12 +116,12 @@ def _same_over_laws(joint: funnel.Joint, weights: np.ndarray, reads_secret: bool
 
 @settings(max_examples=40, deadline=None)
 @given(st.data(), joints(max_secrets=3, max_inputs=4), st.booleans())
-def test_robust_levels_agree_and_no_law_exceeds_them(
+def test_robust_levels_agree_and_no_distribution_exceeds_them(
     data: st.DataObject, joint: funnel.Joint, reads_secret: bool
 ) -> None:
     joint = funnel.Joint.from_counts(joint.counts + (joint.counts.sum(axis=1, keepdims=True) == 0))
     read = joint.with_secret() if reads_secret else joint
-    _same_over_laws(joint, data.draw(channels(read.counts.shape[1], max_outputs=3)), reads_secret)
+    _same_over_distributions(joint, data.draw(channels(read.counts.shape[1], max_outputs=3)), reads_secret)
 
 
 _OFTEN, _HALF = 9223372036829609985, 2**62
@@ -134,10 +134,12 @@ _OFTEN, _HALF = 9223372036829609985, 2**62
         ([[1, 1, 1], [0, 0, 9339100], [1200, 7694700, 1515000]], [[0, _HALF, 3074457345618258602]]),
     ],
 )
-def test_the_law_that_is_worst_is_one_of_those_the_data_allow(counts: list[list[int]], rows: list[list[int]]) -> None:
+def test_the_distribution_that_is_worst_is_one_of_those_the_data_allow(
+    counts: list[list[int]], rows: list[list[int]]
+) -> None:
     """Where hardly any of many records has a secret, rounding took it out of the set, by 2e-9 of its radius."""
     weights = np.array([[2**63 - one for one in rows[0]], rows[0]], dtype=np.uint64)
-    _same_over_laws(funnel.Joint.from_counts(counts), weights, False)
+    _same_over_distributions(funnel.Joint.from_counts(counts), weights, False)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_the_law_that_is_worst_is_one_of_those_the_data_allow(counts: list[list[
 def test_what_is_nearly_never_published_of_a_secret_is_told_from_what_never_is(
     counts: list[list[int]], columns: list[list[int | None]]
 ) -> None:
-    """No law in the set takes away what somebody was seen with: the ratio is finite, beyond e^27."""
+    """No distribution in the set takes away what somebody was seen with: the ratio is finite, beyond e^27."""
     filled = []
     for column in columns:
         known = [one or 0 for one in column]
@@ -162,7 +164,7 @@ def test_what_is_nearly_never_published_of_a_secret_is_told_from_what_never_is(
         known[column.index(None) if None in column else known.index(max(known))] += 2**63 - sum(known)
         filled.append(known)
     joint, weights = funnel.Joint.from_counts(counts), np.array(filled, dtype=np.uint64).T
-    ours = _same_over_laws(joint, weights, False)
+    ours = _same_over_distributions(joint, weights, False)
     assert 27 < ours < 36
     assert funnel.RLDP(1.0, 0.05, set="chi2").level_for(joint, weights).value == pytest.approx(ours, abs=1e-8)
 
@@ -181,7 +183,7 @@ BOXES = (
 
 @settings(max_examples=20, deadline=None)
 @given(st.data(), joints(max_secrets=3, max_inputs=4), st.booleans(), st.integers(0, 3), st.integers(0, 5))
-def test_same_over_boxes_of_laws_and_of_counts(
+def test_same_over_boxes_of_distributions_and_of_counts(
     data: st.DataObject, joint: funnel.Joint, reads_secret: bool, within: int, of_totals: int
 ) -> None:
     counts = 5 * joint.counts + (joint.counts.sum(axis=1, keepdims=True) == 0)
@@ -372,7 +374,7 @@ class TestPromises:
             assert promise.kind == guarantee.name
             numbers = {name: math.inf if value is None else float(value) for name, value in promise.numbers.items()}
             stated = asdict(guarantee)  # type: ignore[call-overload]
-            assert promise.laws == stated.pop("set", None)
+            assert promise.distributions == stated.pop("set", None)
             assert numbers == stated
             assert float(promise.budget) == guarantee.budget
 

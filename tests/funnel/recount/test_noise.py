@@ -1,4 +1,4 @@
-"""Limits of counts under noise, by exact laws of small tables; and what noise looks like that was not drawn as said."""
+"""Limits of counts under noise, by exact distributions of small tables; and noise that was not drawn as said."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_the_limit_of_a_cell_is_the_least(scale: float, tail: Fraction) -> None:
 def test_the_limit_of_a_total_is_that_of_the_sum_of_its_noise(scale: float, cells: int, tail: Fraction) -> None:
     reach = 260
     one = dlaplace.pmf(np.arange(-reach, reach + 1), 1 / scale)
-    law = one
+    distribution = one
     for _ in range(cells - 1):
-        law = np.convolve(law, one)
-    middle = len(law) // 2
+        distribution = np.convolve(distribution, one)
+    middle = len(distribution) // 2
     t = total_limit(scale, cells, tail)
-    beyond = [float(law[middle + k + 1 :].sum() * 2) for k in (t, t - 1)]
+    beyond = [float(distribution[middle + k + 1 :].sum() * 2) for k in (t, t - 1)]
     assert beyond[0] <= float(tail) * (1 + 1e-9)
     assert t == 0 or beyond[1] > float(tail) * (1 - 1e-9)
 
@@ -73,7 +73,7 @@ def test_a_total_by_hypergeometric_functions() -> None:
 
 
 def test_noise_of_a_hundred_thousand_cells_is_bounded_too() -> None:
-    # About a normal law: 200,000 times the variance of one, and the quantile at 1/4000.
+    # About a normal distribution: 200,000 times the variance of one, and the quantile at 1/4000.
     alpha = math.exp(-1.0)
     deviation = math.sqrt(100_000 * 2 * alpha) / (1 - alpha)
     assert total_limit(1.0, 100_000, Fraction(1, 2000)) == pytest.approx(3.4808 * deviation, rel=2e-3)

@@ -60,7 +60,7 @@ def spec_of(folder: Path, path: str, **said: Any) -> ReleaseSpec:
 
 
 def same(spec: ReleaseSpec) -> Recount | None:
-    """The recount, after making sure that it says what the joint law does; None where there is no joint law."""
+    """The recount, after making sure that it says what the joint distribution does; None where there is none."""
     try:
         joint = count_joint(spec, quiet)
     except FunnelError:

@@ -1,4 +1,4 @@
-"""Worst cases over boxes of counts and of laws, against every table and every corner of small ones."""
+"""Worst cases over boxes of counts and of distributions, against every table and every corner of small ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta as beta_law
+from scipy.stats import beta as beta_distribution
 
 from funnel.errors import DataError, SpecError
 from funnel.recount.channel import Channel
@@ -129,19 +129,23 @@ def _corners(limits: tuple[tuple[int, int], ...], total: int) -> Iterator[tuple[
 
 @st.composite
 def limits(draw: st.DrawFn, size: int, unit: int) -> tuple[tuple[int, int], ...]:
-    """Limits with a law within them."""
+    """Limits with a distribution within them."""
     cuts = sorted(draw(st.lists(st.integers(0, unit), min_size=size - 1, max_size=size - 1)))
-    law = [high - low for low, high in zip([0, *cuts], [*cuts, unit], strict=True)]
-    return tuple((max(0, p - draw(st.integers(0, unit // 4))), p + draw(st.integers(0, unit // 4))) for p in law)
+    distribution = [high - low for low, high in zip([0, *cuts], [*cuts, unit], strict=True)]
+    return tuple(
+        (max(0, p - draw(st.integers(0, unit // 4))), p + draw(st.integers(0, unit // 4))) for p in distribution
+    )
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.integers(2, 3), st.integers(1, 4), st.booleans())
-def test_every_corner_of_a_box_of_laws_and_no_more(data: st.DataObject, c: int, a: int, reads_secret: bool) -> None:
+def test_every_corner_of_a_box_of_distributions_and_no_more(
+    data: st.DataObject, c: int, a: int, reads_secret: bool
+) -> None:
     box = DistributionBox(tuple(data.draw(limits(a, UNIT)) for _ in range(c)), data.draw(limits(c, UNIT)))
     weights = data.draw(rows_of_outputs(a * (c if reads_secret else 1)))
     channel = Channel.of([[1] * a] * c, weights, DENOMINATOR, reads_secret)
-    laws = [list(_corners(sides, UNIT)) for sides in box.inputs]
+    distributions = [list(_corners(sides, UNIT)) for sides in box.inputs]
     shares = list(_corners(box.secrets, UNIT))
     worst: list[Fraction | None] = [Fraction(1)] * 3
 
@@ -150,7 +154,13 @@ def test_every_corner_of_a_box_of_laws_and_no_more(data: st.DataObject, c: int, 
             worst[which] = max(worst[which] or Fraction(0), Fraction(above, below)) if below else None
 
     for y in range(len(weights)):
-        means = [{sum(p * w for p, w in zip(law, channel.row(y, s), strict=True)) for law in laws[s]} for s in range(c)]
+        means = [
+            {
+                sum(p * w for p, w in zip(distribution, channel.row(y, s), strict=True))
+                for distribution in distributions[s]
+            }
+            for s in range(c)
+        ]
         for s, t in itertools.permutations(range(c), 2):
             note(0, max(means[s]), min(means[t]))
         for given_s in itertools.product(*[(min(found), max(found)) for found in means]):
@@ -195,7 +205,7 @@ def test_limits_are_those_of_clopper_and_pearson(trials: int, data: st.DataObjec
 
     if successes:
         assert low == pytest.approx(
-            UNIT * beta_law.ppf(float(tail), successes, trials - successes + 1), abs=2, rel=1e-9
+            UNIT * beta_distribution.ppf(float(tail), successes, trials - successes + 1), abs=2, rel=1e-9
         )
     if successes and trials <= 12:
         assert missed(low) <= tail < missed(low + 1)
@@ -203,7 +213,7 @@ def test_limits_are_those_of_clopper_and_pearson(trials: int, data: st.DataObjec
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_the_laws_of_a_box_of_tables_hold_those_of_each_table(data: st.DataObject) -> None:
+def test_the_distributions_of_a_box_of_tables_hold_those_of_each_table(data: st.DataObject) -> None:
     box = data.draw(boxes(2, 2))
     wide = distribution_box(box, Fraction(1, 10))
     for table in itertools.islice(_tables(box), 40):
@@ -225,12 +235,12 @@ def test_by_hand() -> None:
     assert down.value == Fraction(3, 2)
 
 
-def test_robust_promises_are_read_with_their_set_of_laws() -> None:
-    assert read_promise("rldp:1.0").laws == read_promise("rlip:1,0.05,boxes").laws == "boxes"
+def test_robust_promises_are_read_with_their_set_of_distributions() -> None:
+    assert read_promise("rldp:1.0").distributions == read_promise("rlip:1,0.05,boxes").distributions == "boxes"
     chi2 = read_promise("rldp:1,0.01,chi2")
-    assert (chi2.laws, chi2.number("alpha"), chi2.budget) == ("chi2", Fraction(1, 100), 1)
+    assert (chi2.distributions, chi2.number("alpha"), chi2.budget) == ("chi2", Fraction(1, 100), 1)
     assert read_promise("ralip:inf,0.5").numbers["lower"] is None
-    assert read_promise("lip:1").laws is None
+    assert read_promise("lip:1").distributions is None
     assert read_promise("pml:0.5").budget == Fraction(1, 2)
     for text in ("rpml:1,0.05,chi2", "rldp:1,0.05,balls", "lip:1,set=boxes", "rlip:1,0", "pml:1,0.05"):
         with pytest.raises(SpecError):

@@ -144,11 +144,11 @@ def test_a_word_is_for_one_decision(tmp_path: Path) -> None:
         assert not set(keys["step"]) & set(keys["other"])
 
 
-def test_another_law_or_history_is_not_followed(tmp_path: Path) -> None:
+def test_another_distribution_or_history_is_not_followed(tmp_path: Path) -> None:
     first, second = waves(7, 2, 100)
     with open_register(tmp_path, REGISTER) as register:
         snapshot = first.snapshot(tmp_path / "first")
-        with pytest.raises(DataError, match=r"outside the joint law|is not that of the snapshot"):
+        with pytest.raises(DataError, match=r"outside the joint distribution|is not that of the snapshot"):
             observe(register, snapshot, second.joint(), tmp_path / "work")
         people = observe(register, snapshot, first.joint(), tmp_path / "work")
         step = random_step(2, "panel/1.0.0", register.past, people.observed)

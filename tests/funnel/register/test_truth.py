@@ -1,4 +1,4 @@
-"""What whoever knows the truth concludes: a share of all answers is never above 1."""
+"""What an observer who knows the truth concludes: a share of all answers is never above 1."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_share_of_all_answers_is_at_most_1(seed: int) -> None:
         moved=np.array([False]),
         priors=np.array([[1, 1]]),
         prior_of=np.array([0]),
-        laws=SimpleNamespace(values=shares(seed)[None]),
+        distributions=SimpleNamespace(values=shares(seed)[None]),
         nats=lambda lifts: np.ones((1, lifts.shape[-1])),
     )
     step = SimpleNamespace(

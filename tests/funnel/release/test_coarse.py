@@ -83,7 +83,7 @@ def test_grids_too_coarse_to_mix_are_known_by_the_rarest_output() -> None:
     assert [_mixed(read, np.eye(3), grid) is None for grid in (14, 16, 18)] == [True, True, False]
 
 
-def test_what_no_grid_meets_or_another_law_is_read_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_grid_meets_or_another_distribution_is_read_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     joint = Joint.from_counts([[300, 100, 20], [100, 500, 80]])
     guarantee = LIP(1.0)
     protocol = fit("grr", joint, guarantee)

@@ -1,4 +1,4 @@
-"""Joint law, draws and protocol as documents: read back as they were, and never damaged."""
+"""Joint distribution, draws and protocol as documents: read back as they were, and never damaged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def made() -> dict[str, Any]:
 
 
 @given(joints())
-def test_a_joint_law_is_read_back_as_it_was(joint: Joint) -> None:
+def test_a_joint_distribution_is_read_back_as_it_was(joint: Joint) -> None:
     text = JointDocument.like(joint).to_bytes()
     assert json.loads(text)["schema"] == "funnel/joint/1"
     again = JointDocument.from_json(text).joint
@@ -67,12 +67,12 @@ def test_a_joint_law_is_read_back_as_it_was(joint: Joint) -> None:
         (lambda c: c.update(further=1), "further is not known"),
     ],
 )
-def test_a_damaged_joint_law_is_refused(change: Change, said: str) -> None:
+def test_a_damaged_joint_distribution_is_refused(change: Change, said: str) -> None:
     content = JointDocument.like(JOINT).content()
     change(content)
     with pytest.raises(DataError) as caught:
         JointDocument.from_json(json.dumps(content), "joint.json")
-    assert str(caught.value).startswith(f"the joint law joint.json is damaged: {said}")
+    assert str(caught.value).startswith(f"the joint distribution joint.json is damaged: {said}")
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
@@ -154,11 +154,11 @@ def test_what_a_protocol_document_says() -> None:
     alone = PROTOCOL.to_dict()
     assert alone.pop("guarantee") == "lip:0.5"
     assert {key: content[key] for key in alone} == alone
-    laws = PublicDistributions.of(counted(JOINT), PROTOCOL)
+    distributions = PublicDistributions.of(counted(JOINT), PROTOCOL)
     # It follows from the weights and the prior.
     assert content["posterior"] is None
-    assert content["prior"]["probabilities"] == laws.p_input.tolist()
-    assert content["utility"]["share"] == laws.nats(measures.normalised_mutual_information(JOINT, PROTOCOL))
+    assert content["prior"]["probabilities"] == distributions.p_input.tolist()
+    assert content["utility"]["share"] == distributions.nats(measures.normalised_mutual_information(JOINT, PROTOCOL))
 
 
 def test_posteriors_are_told_where_the_secret_is_read() -> None:
@@ -168,9 +168,9 @@ def test_posteriors_are_told_where_the_secret_is_read() -> None:
     content = document.content()
     assert [tuple(said["output"]) for said in content["posterior"]] == list(protocol.outputs.symbols)
     for y, said in enumerate(content["posterior"]):
-        assert said["probability"] == round(float(public.laws.p_output[y]), 4)
+        assert said["probability"] == round(float(public.distributions.p_output[y]), 4)
         found = [said["inputs"].get(str(x), 0.0) for x in range(len(JOINT.inputs))]
-        assert found == pytest.approx(public.laws.posterior[y].tolist(), abs=5e-5)
+        assert found == pytest.approx(public.distributions.posterior[y].tolist(), abs=5e-5)
         # Nobody has the last value, and what is zero is left out.
         assert "3" not in said["inputs"]
     without, fewer = {**content, "posterior": None}, {**content, "posterior": content["posterior"][1:]}

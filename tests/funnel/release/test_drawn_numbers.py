@@ -1,4 +1,4 @@
-"""Drawn numbers: their law counted exactly, made alike by both computations, and what a spec may ask for."""
+"""Drawn numbers: their distribution counted exactly, made alike by both computations, and what a spec may ask for."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_both_computations_make_the_same_numbers(column: DrawnColumn, data: st.D
 
 @pytest.mark.parametrize("number", [1, 2, 3, 7, 10, 64])
 def test_all_numbers_have_as_many_words_but_for_one(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Words of so few bits that all can be tried: the law of 64 bits is the same function of a finer grid.
+    # Words of so few bits that all can be tried: the distribution of 64 bits is the same function of a finer grid.
     column = DrawnColumn(
         "x", 0, {"t": ((5, 4 + number - number // 2), (100, 99 + number // 2))} if number > 1 else {"t": ((5, 5),)}
     )

@@ -80,7 +80,10 @@ def test_one_person_more_or_less_changes_no_byte_of_the_report_or_the_protocol(g
     # Not on the grid of levels, where one person more decides which step is told.
     protocol = fit("grr", JOINT, guarantee.with_budget(0.905))
     other = moved(JOINT)
-    assert audit(JOINT, protocol, guarantee).law.lift.tolist() != audit(other, protocol, guarantee).law.lift.tolist()
+    assert (
+        audit(JOINT, protocol, guarantee).distribution.lift.tolist()
+        != audit(other, protocol, guarantee).distribution.lift.tolist()
+    )
     assert page(JOINT, protocol, guarantee) == page(other, protocol, guarantee)
     said = [
         protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED).to_bytes()
@@ -100,8 +103,8 @@ def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
     html = page(JOINT, protocol, LIP(1.0))
     # Half of the axis is 1.12 nats, the bound and an eighth.
     places = [float(place) for place in re.findall(r'class="dot" style="left:([\d.]+)%"', html)]
-    laws = PublicDistributions.of(counted(JOINT), protocol)
-    told = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws).lift
+    distributions = PublicDistributions.of(counted(JOINT), protocol)
+    told = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), distributions).lift
     drawn = {round(50 * (1 + math.log(lift) / 1.12), 1) for lift in told.ravel()}
     assert places
     assert set(places) == drawn
@@ -196,30 +199,30 @@ def test_what_is_told_in_words_is_rounded() -> None:
 
 def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     protocol = fit("optimal", JOINT, LIP(1.0))
-    laws = PublicDistributions.of(counted(JOINT), protocol)
-    found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
+    distributions = PublicDistributions.of(counted(JOINT), protocol)
+    found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), distributions)
     stated = (*dict(found.figures).values(), *dict(found.estimation).values())
     numbers = [value for value in stated if isinstance(value, float)]
     numbers += [
         found.figures.consistency.p_value,
-        *laws.lifts(found.lift).ravel(),
-        *laws.p_secret,
-        *laws.p_input,
+        *distributions.lifts(found.lift).ravel(),
+        *distributions.p_secret,
+        *distributions.p_input,
     ]
     for value in numbers:
         assert len(f"{value:.15g}".partition("e")[0].replace(".", "").lstrip("0").rstrip("0")) <= 4
 
 
 def test_rows_of_the_comparison_are_rounded_and_levels_upwards() -> None:
-    laws = PublicDistributions.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
+    distributions = PublicDistributions.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
     row = {"mechanism": "grr", "utility": 0.123456, "share": None, "bound": 0.4, "level": 0.98765, "reason": None}
-    told = laws.compared(row, LIP(1.0))
+    told = distributions.compared(row, LIP(1.0))
     assert told["mechanism"] == "grr"
     assert told["share"] is None
-    assert abs(told["utility"] - 0.123456) <= laws.step / 2 + 1e-12
+    assert abs(told["utility"] - 0.123456) <= distributions.step / 2 + 1e-12
     assert told["level"] == 1.0
-    assert laws.compared(row | {"seconds": 1.23456}, LIP(1.0))["seconds"] == 1.2
-    assert "0.98765" not in laws.compared(row | {"level": None, "reason": "level 0.98765"}, LIP(1.0))["reason"]
+    assert distributions.compared(row | {"seconds": 1.23456}, LIP(1.0))["seconds"] == 1.2
+    assert "0.98765" not in distributions.compared(row | {"level": None, "reason": "level 0.98765"}, LIP(1.0))["reason"]
 
 
 def test_what_a_reserve_keeps_is_told_as_shares_alone() -> None:
@@ -235,11 +238,11 @@ def test_what_a_reserve_keeps_is_told_as_shares_alone() -> None:
 
 
 def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief() -> None:
-    laws = PublicDistributions.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
-    lifts = laws.lifts(np.zeros((len(JOINT.secret), len(laws.p_output))))
+    distributions = PublicDistributions.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
+    lifts = distributions.lifts(np.zeros((len(JOINT.secret), len(distributions.p_output))))
     assert (lifts == 0).all()
-    assert laws.belief_limits(MutualInformation(0.1)) is None
-    one_sided = laws.belief_limits(ALIP(1.0, math.inf))
+    assert distributions.belief_limits(MutualInformation(0.1)) is None
+    one_sided = distributions.belief_limits(ALIP(1.0, math.inf))
     assert one_sided is not None
     assert (one_sided[0] <= one_sided[1]).all()
     both = fit("conditional-reporting", JOINT, LIP(1.0))
@@ -247,7 +250,7 @@ def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief()
 
 
 @pytest.mark.parametrize(
-    ("shares", "law"),
+    ("shares", "distribution"),
     [
         # Forty values of a step each are ten times what the common one leaves, and share it.
         ([0.96, *[0.01] * 40], [0.96, *[0.001] * 40]),
@@ -258,10 +261,10 @@ def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief()
     ],
 )
 def test_rare_values_share_what_common_ones_leave_where_that_is_less_than_a_step_each(
-    shares: list[float], law: list[float]
+    shares: list[float], distribution: list[float]
 ) -> None:
     found = distribution_of_rare(np.array(shares), 0.01)
-    np.testing.assert_allclose(found, law, rtol=1e-12)
+    np.testing.assert_allclose(found, distribution, rtol=1e-12)
     assert found.sum() == pytest.approx(1, abs=1e-12)
 
 

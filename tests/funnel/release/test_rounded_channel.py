@@ -118,7 +118,7 @@ def test_any_other_channel_is_noticed(name: str) -> None:
     assert list(complaints(JOINT, OTHERS[name], EXACT))
 
 
-def test_where_the_bound_leaves_no_room_a_little_of_the_law_is_mixed_in() -> None:
+def test_where_the_bound_leaves_no_room_a_little_of_the_distribution_is_mixed_in() -> None:
     """A bound at exactly the level of the channel: no rounding of it alone would do."""
     rng = np.random.default_rng(14)
     found = 0
@@ -133,16 +133,16 @@ def test_where_the_bound_leaves_no_room_a_little_of_the_law_is_mixed_in() -> Non
     assert found == 20
 
 
-def test_what_is_mixed_in_is_a_thousandth_of_the_law_of_the_output() -> None:
+def test_what_is_mixed_in_is_a_thousandth_of_the_distribution_of_the_output() -> None:
     joint = Joint.from_counts([[300, 200, 100], [100, 200, 300]])
     channel = channel_of(joint, np.array([[0.61, 0.0, 0.2], [0.33, 0.98, 0.0], [0.06, 0.02, 0.8]]))
     exact = [[Fraction(weight, DENOMINATOR) for weight in row] for row in channel.weights.tolist()]
     mixed = _slightly_mixed(joint, channel).tolist()
     for y, row in enumerate(exact):
         # Every input is as common as the others.
-        law = sum(row) / 3
+        distribution = sum(row) / 3
         for x, weight in enumerate(row):
-            expected = weight + (law - weight) / 1024 if weight else 0
+            expected = weight + (distribution - weight) / 1024 if weight else 0
             assert abs(Fraction(mixed[y][x], DENOMINATOR) - expected) <= Fraction(3, DENOMINATOR)
 
 
@@ -185,7 +185,7 @@ def at_the_bound(seed: int) -> tuple[Joint, funnel.LIP, Protocol]:
 
 
 def no_usual_way(joint: Joint, bound: funnel.LIP, exact: Protocol) -> bool:
-    """Whether no rounding to the nearest step, up, or up with a little of the law mixed in keeps the bound."""
+    """Whether no rounding to the nearest step, up, or up with a little of the distribution mixed in keeps the bound."""
     ways = [
         _rounded(weights, bits, part)
         for bits in range(8, 29, 2)
@@ -316,7 +316,7 @@ def test_weights_of_few_bits_by_chance_are_not_said_to_be_further_off(kept: int)
 def test_every_channel_can_be_moved_far_inside_its_bound(
     counts: list[list[int]], kind: str, seed: int, noisy: bool
 ) -> None:
-    """Theorem 3: with no more of a constant law than it asks for, whatever the channel, and under every open table."""
+    """Theorem 3: with no more of a constant distribution than it asks for, whatever channel and open table."""
     joint = Joint.from_counts(counts)
     if noisy:
         joint = with_noise(joint)
@@ -375,7 +375,7 @@ def thin() -> tuple[Joint, funnel.PML, Protocol]:
     return joint, bound, Protocol(weights, marginal, joint.inputs, outputs, "optimal", str(bound))
 
 
-def test_where_a_support_has_no_depth_a_little_of_a_constant_law_is_mixed_in() -> None:
+def test_where_a_support_has_no_depth_a_little_of_a_constant_distribution_is_mixed_in() -> None:
     """No channel on a grid has that support: everything is possible then, and what was not has one weight."""
     joint, bound, exact = thin()
     assert bound.holds(joint, exact)

@@ -62,7 +62,7 @@ def novel() -> Guarantee:
 
 @pytest.fixture(scope="session")
 def make_protocol() -> Callable[..., Protocol]:
-    """Builds the protocol of a float matrix (b, a) over the inputs of a joint law."""
+    """Builds the protocol of a float matrix (b, a) over the inputs of a joint distribution."""
 
     def build(joint: Joint, matrix: Any, outputs: Iterable[Any], guarantee: Guarantee) -> Protocol:
         weights = integer_weights(np.asarray(matrix, dtype=np.float64))
@@ -75,13 +75,13 @@ def make_protocol() -> Callable[..., Protocol]:
 def build_content(
     joint: Joint, protocol: Protocol, guarantee: Guarantee, outside: int = 0, **changes: Any
 ) -> ReportContent:
-    """A content around a joint law, a protocol and a bound; anything else can be overridden."""
+    """A content around a joint distribution, a protocol and a bound; anything else can be overridden."""
     pairs = changes.pop("pairs", None)
     pairs = expected_pairs(joint, protocol, outside) if pairs is None else pairs
     if "audited" not in changes:
         changes["audited"] = Audited.of(counted(joint), DrawnRelease(protocol, guarantee, pairs))
     if "findings" not in changes:
-        # Of counts that are public as they are, both say the same of the law: it is audited once.
+        # Of counts that are public as they are, both say the same of the distribution: it is audited once.
         changes["findings"] = audit_release(joint, DrawnRelease(protocol, guarantee, pairs), audited=changes["audited"])
     settings: dict[str, Any] = {
         "name": "small-release",

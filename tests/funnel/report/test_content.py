@@ -30,7 +30,7 @@ def test_findings_about_another_bound_are_refused(content: ReportContent) -> Non
         dataclasses.replace(content, guarantee=LIP(2.0))
 
 
-def test_findings_about_another_joint_law_are_refused(content: ReportContent) -> None:
+def test_findings_about_another_joint_distribution_are_refused(content: ReportContent) -> None:
     with pytest.raises(DataError, match="audit the release again"):
         dataclasses.replace(content, joint=Joint.from_counts([[1, 2, 3]]))
 
@@ -46,18 +46,20 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
 
 
 def test_a_published_line_never_says_less_than_is_known_of_better_ones(content: ReportContent) -> None:
-    laws = PublicDistributions.of(content.audited.frequencies, content.protocol)
+    distributions = PublicDistributions.of(content.audited.frequencies, content.protocol)
     row = PlanRow("optimal", False, None, 0.5, 0.0, 1.0, 1.0, None, 0.6)
-    for share, gap in itertools.product(np.linspace(0.011, 0.93, 7) * laws.step, (0.0, 0.3 * laws.step, 0.07)):
+    for share, gap in itertools.product(
+        np.linspace(0.011, 0.93, 7) * distributions.step, (0.0, 0.3 * distributions.step, 0.07)
+    ):
         line = PlanLine.of(dataclasses.replace(row, share=float(share), certificate=Certificate("kept", float(gap))))
-        told = line.public(laws, LIP(1.0))
+        told = line.public(distributions, LIP(1.0))
         assert told.share is not None
         assert told.certificate is not None
         assert told.share + told.certificate.gap >= share + gap - 1e-9
     # What is certified of records unchanged is no share of the records: it is not rounded as these are.
     for gap, public in ((0.00001, 1e-4), (0.00042, 0.0005), (0.2, 0.2)):
         line = PlanLine.of(dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap)))
-        assert line.public(laws, LIP(1.0)).certificate == Certificate("unchanged", public)
+        assert line.public(distributions, LIP(1.0)).certificate == Certificate("unchanged", public)
 
 
 def test_a_line_says_how_much_better_another_protocol_could_be() -> None:

@@ -206,10 +206,10 @@ def test_what_an_observer_may_believe_before(
     assert ("The bound starts from" in told) == (guarantee.name not in WHATEVER)
     assert ("The bound holds whatever an observer believed" in told) == (guarantee.name in WHATEVER)
     assert ("The bound is proven for the shares counted in these" in told) == (guarantee.significance is None)
-    assert ("The bound is about every law that the" in told) == (guarantee.significance is not None)
+    assert ("The bound is about every distribution that the" in told) == (guarantee.significance is not None)
 
 
-# No record of the first status is in the last city: whoever sees that one rules the status out.
+# No record of the first status is in the last city: an observer who sees that one rules the status out.
 EXCLUDING = Joint.from_counts([[400, 100, 50, 0], [100, 300, 250, 90], [30, 60, 20, 10]], JOINT.secret, JOINT.inputs)
 
 
@@ -231,7 +231,7 @@ def test_what_rules_a_value_out_and_is_within_the_bound_is_said(
 
 
 @pytest.mark.parametrize("text", ["lip:1", "alip:1,1"])
-def test_the_level_of_the_worst_law_is_rounded_up(
+def test_the_level_of_the_worst_distribution_is_rounded_up(
     text: str, protocol: Protocol, make_content: Builder, read_page: Reader
 ) -> None:
     content = make_content(JOINT, protocol, declared(text, protocol))
@@ -246,7 +246,7 @@ def test_the_level_of_the_worst_law_is_rounded_up(
     assert robust <= float(found[1]) <= robust * 1.11
 
 
-def test_a_wide_limit_of_the_worst_law_is_explained(
+def test_a_wide_limit_of_the_worst_distribution_is_explained(
     make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
 ) -> None:
     """A combination that hardly occurs leaves nearly everything open: that is no news about the release."""
@@ -258,11 +258,11 @@ def test_a_wide_limit_of_the_worst_law_is_explained(
     told = read_page(render_public(public_report(content))).sections["limits"]
     wide = content.findings.robust_lift_level > 2
     assert ("wide because some combinations are rare" in told) == wide
-    # Boxes hold the true law with their confidence however few the records are.
+    # Boxes hold the true distribution with their confidence however few the records are.
     assert "doubtful" not in told
 
 
-def test_a_robust_bound_is_claimed_for_its_own_set_of_laws_only(
+def test_a_robust_bound_is_claimed_for_its_own_set_of_distributions_only(
     protocol: Protocol, make_content: Builder, read_page: Reader
 ) -> None:
     """The confidence set of the findings is that of .05; a guarantee names its own."""

@@ -115,7 +115,7 @@ def test_the_public_report_says_what_everybody_who_keeps_all_versions_can_conclu
 ) -> None:
     text = public_text(same, read_page)
     assert "This is version 3 about the same people." in text
-    assert "Whoever keeps all 3 versions" in text
+    assert "An observer who keeps all 3 versions" in text
     assert "at most a factor 1.65 in all" in text
     # 133 of 12,900, to the next step up.
     step = share_step(JOINT.n)

@@ -202,7 +202,7 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
         assert words in text
     assert "doubtful" not in text
     rare = dataclasses.replace(lip.findings.confidence, few=3)
-    # The limit is over boxes, which hold the true law with their confidence however few the records are.
+    # The limit is over boxes, which hold the true distribution with their confidence however few the records are.
     said = read_page(render_public(public_report(audited_again(lip, confidence=rare)))).sections["limits"]
     assert "With confidence 95 %, over random samples of these people, it is at most" in said
     assert "doubtful" not in said

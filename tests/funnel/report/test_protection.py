@@ -56,7 +56,7 @@ def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
         "at most 2.72 times",
         "one record with another value, at most 7.39 times",
         "ε = 2.5; 2 versions before this one were published without noise",
-        "For whoever knows the public counts, and for whoever knows the exact ones",
+        "For an observer who knows the public counts, and for an observer who knows the exact ones",
         "at most 0.01 (β)",
         "two versions show whether they were made from one and the same source",
     ):
@@ -79,9 +79,9 @@ def test_a_guarantee_that_is_not_decided_over_noise_says_so(make_content: Builde
     said = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee("mi:0.05"))))).sections[
         "frequencies"
     ]
-    assert "For whoever knows the public counts." in said
+    assert "For an observer who knows the public counts." in said
     assert "is not proven over the noise" in said
-    assert "for whoever knows the exact ones" not in said
+    assert "for an observer who knows the exact ones" not in said
 
 
 def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
@@ -92,8 +92,8 @@ def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
     assert bounds is not None
     said = read_page(render_internal(internal_of(content))).sections["frequencies"]
     assert ("are among those" in said) == bounds.hold(COUNTED.counts)
-    assert f"{content.audited.law.level!r} nats for every table of counts" in said
-    assert f"{content.findings.level!r} for whoever knows the exact counts" in said
+    assert f"{content.audited.distribution.level!r} nats for every table of counts" in said
+    assert f"{content.findings.level!r} for an observer who knows the exact counts" in said
     outside = replace(content, joint=Joint.from_counts(COUNTED.counts + 1000, COUNTED.secret, COUNTED.inputs))
     said = read_page(render_internal(internal_of(outside))).sections["frequencies"]
     assert "are not among those" in said

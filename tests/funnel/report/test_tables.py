@@ -57,9 +57,9 @@ def test_no_belief_is_beyond_what_is_told_of_a_small_table(make_content: Builder
 def test_outputs_name_their_likeliest_inputs(make_content: Builder) -> None:
     protocol = fit("grr", JOINT, LIP(1.0))
     content = make_content(JOINT, protocol, LIP(1.0)).public()
-    posterior = content.laws.posterior
-    law = (protocol.matrix * JOINT.p_input).T
-    np.testing.assert_allclose(posterior, (law / law.sum(axis=0)).T, atol=0.01)
+    posterior = content.distributions.posterior
+    distribution = (protocol.matrix * JOINT.p_input).T
+    np.testing.assert_allclose(posterior, (distribution / distribution.sum(axis=0)).T, atol=0.01)
     for y, row in enumerate(report_tables.outputs(content).rows):
         assert row.probability == pytest.approx(protocol.matrix[y] @ JOINT.p_input, abs=0.005)
         assert [source.chance for source in row.sources] == sorted(posterior[y], reverse=True)[:3]
@@ -136,7 +136,7 @@ def test_the_heat_map_holds_the_most_common_values_and_what_the_others_have_toge
     assert (len(heat.inputs), len(heat.outputs), len(heat.shares)) == (12, 12, 13)
     assert (heat.further_inputs, heat.further_outputs) == (108, 108)
     np.testing.assert_allclose(np.sum(heat.shares, axis=0), 1, atol=0.02)
-    common = {joint.inputs.labels[x] for x in np.argsort(-content.laws.p_input, kind="stable")[:12]}
+    common = {joint.inputs.labels[x] for x in np.argsort(-content.distributions.p_input, kind="stable")[:12]}
     assert set(heat.inputs) == common
     for i, output in enumerate(heat.outputs):
         for k, name in enumerate(heat.inputs):

@@ -90,7 +90,7 @@ def test_codes_are_those_of_a_loop_over_rows(
         ["Zoë", "", "None"],
     ],
 )
-def test_values_are_compared_as_text_as_the_joint_law_does(values: list[object]) -> None:
+def test_values_are_compared_as_text_as_the_joint_distribution_does(values: list[object]) -> None:
     table = pa.table({"x": pa.array(values), "s": pa.array(["s"] * len(values))})
     joint = Joint.from_table(table, ["s"], ["x"])
     found = input_codes(table, joint.inputs)

@@ -29,7 +29,7 @@ cuts = st.one_of(
 )
 
 
-def law(borders: list[int]) -> list[int]:
+def distribution(borders: list[int]) -> list[int]:
     """Weights between sorted borders of [0, 2^63]: some are zero, one may be full."""
     ends = [0, *sorted(borders), FULL]
     return [upper - lower for lower, upper in pairwise(ends)]
@@ -38,8 +38,8 @@ def law(borders: list[int]) -> list[int]:
 @st.composite
 def channels(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     a, b = draw(st.integers(1, 5)), draw(st.integers(1, 9))
-    laws = [law(draw(st.lists(cuts, min_size=b - 1, max_size=b - 1))) for _ in range(a + 1)]
-    columns = np.array(laws, dtype=np.uint64).T
+    distributions = [distribution(draw(st.lists(cuts, min_size=b - 1, max_size=b - 1))) for _ in range(a + 1)]
+    columns = np.array(distributions, dtype=np.uint64).T
     return np.ascontiguousarray(columns[:, :a]), np.ascontiguousarray(columns[:, a])
 
 
@@ -91,21 +91,21 @@ def test_any_word_gives_the_output_of_the_definition(
     weights, marginal = channel
     codes = np.array([min(code, weights.shape[1] - 1) for code, _ in rows], dtype=np.int64)
     words = np.array([word for _, word in rows], dtype=np.uint64)
-    laws = np.column_stack([weights, marginal])
-    expected = [reference(laws[:, x].tolist(), int(word)) for x, word in zip(codes, words, strict=True)]
+    distributions = np.column_stack([weights, marginal])
+    expected = [reference(distributions[:, x].tolist(), int(word)) for x, word in zip(codes, words, strict=True)]
     np.testing.assert_array_equal(ChannelSampler(*channel).draw(codes, words), expected)
 
 
-def random_laws(count: int, b: int, seed: int) -> np.ndarray:
-    """(b, count) laws of very unequal weights, a third of them zero."""
+def random_distributions(count: int, b: int, seed: int) -> np.ndarray:
+    """(b, count) distributions of very unequal weights, a third of them zero."""
     choice = np.random.default_rng(seed)
-    laws = []
+    distributions = []
     for _ in range(count):
         p = choice.dirichlet(np.full(b, 0.2)) * (choice.random(b) > 1 / 3)
         weights = [int(x) for x in p / max(p.sum(), 1e-300) * FULL]
         weights[int(np.argmax(weights))] += FULL - sum(weights)
-        laws.append(weights)
-    return np.array(laws, dtype=np.uint64).T.copy()
+        distributions.append(weights)
+    return np.array(distributions, dtype=np.uint64).T.copy()
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def random_laws(count: int, b: int, seed: int) -> np.ndarray:
     [(1, 1, np.uint8), (7, 255, np.uint8), (3, 256, np.uint16), (2, 300, np.uint16), (200, 17, np.uint8)],
 )
 def test_wide_channels_are_exact_at_their_boundaries(a: int, b: int, dtype: type) -> None:
-    laws = random_laws(a + 1, b, seed=a * 1000 + b)
-    assert_exact_at_boundaries(laws[:, :a].copy(), laws[:, a].copy())
-    sampler = ChannelSampler(laws[:, :a].copy(), laws[:, a].copy())
+    distributions = random_distributions(a + 1, b, seed=a * 1000 + b)
+    assert_exact_at_boundaries(distributions[:, :a].copy(), distributions[:, a].copy())
+    sampler = ChannelSampler(distributions[:, :a].copy(), distributions[:, a].copy())
     assert sampler.draw(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.uint64)).dtype == dtype
 
 
@@ -131,11 +131,11 @@ def test_more_outputs_than_16_bits() -> None:
 
 def test_more_inputs_than_the_table_has_cells_for() -> None:
     a = 5000
-    laws = random_laws(a + 1, 3, seed=5)
-    sampler = ChannelSampler(laws[:, :a].copy(), laws[:, a].copy())
+    distributions = random_distributions(a + 1, 3, seed=5)
+    sampler = ChannelSampler(distributions[:, :a].copy(), distributions[:, a].copy())
     assert sampler._bits == 8
     codes, words = np.arange(-1, a), WordStream().words(a + 1)
-    expected = [reference(laws[:, x].tolist(), int(word)) for x, word in zip(codes, words, strict=True)]
+    expected = [reference(distributions[:, x].tolist(), int(word)) for x, word in zip(codes, words, strict=True)]
     np.testing.assert_array_equal(sampler.draw(codes, words), expected)
 
 
@@ -161,14 +161,14 @@ def test_zero_weights_are_never_drawn(weights: list[int]) -> None:
 
 @pytest.mark.parametrize(("a", "b"), [(16, 16), (3, 300), (200, 40)])
 def test_draws_follow_the_weights(a: int, b: int) -> None:
-    laws = random_laws(a + 1, b, seed=b)
-    sampler = ChannelSampler(laws[:, :a].copy(), laws[:, a].copy())
+    distributions = random_distributions(a + 1, b, seed=b)
+    sampler = ChannelSampler(distributions[:, :a].copy(), distributions[:, a].copy())
     n = 300_000
     codes = np.arange(n) % (a + 1) - 1
     drawn = sampler.draw(codes, WordStream().words(n)).astype(np.int64)
     counts = np.bincount((codes % (a + 1)) * b + drawn, minlength=(a + 1) * b).reshape(a + 1, b)
-    expected = laws.T / FULL * counts.sum(axis=1, keepdims=True)
-    assert counts[laws.T == 0].sum() == 0
+    expected = distributions.T / FULL * counts.sum(axis=1, keepdims=True)
+    assert counts[distributions.T == 0].sum() == 0
     # Outputs that are too rare for the test's approximation are one class per input.
     statistic, classes = 0.0, 0
     for observed, mean in zip(counts, expected, strict=True):
@@ -198,16 +198,16 @@ def test_no_rows() -> None:
 
 
 def test_small_unsigned_codes_are_taken_as_they_are() -> None:
-    laws = random_laws(201, 5, seed=1)
-    sampler = ChannelSampler(laws[:, :200].copy(), laws[:, 200].copy())
+    distributions = random_distributions(201, 5, seed=1)
+    sampler = ChannelSampler(distributions[:, :200].copy(), distributions[:, 200].copy())
     codes, words = np.arange(200), WordStream().words(200)
     np.testing.assert_array_equal(sampler.draw(codes.astype(np.uint8), words), sampler.draw(codes, words))
 
 
 @pytest.mark.parametrize("codes", [[-2], [2], [0, 1, 2], [-1, -2]])
 def test_codes_outside_the_alphabet_are_refused(codes: list[int]) -> None:
-    laws = random_laws(3, 4, seed=2)
-    sampler = ChannelSampler(laws[:, :2].copy(), laws[:, 2].copy())
+    distributions = random_distributions(3, 4, seed=2)
+    sampler = ChannelSampler(distributions[:, :2].copy(), distributions[:, 2].copy())
     with pytest.raises(DataError, match="not from -1 to 1"):
         sampler.draw(np.array(codes), np.zeros(len(codes), dtype=np.uint64))
 
@@ -222,9 +222,9 @@ def test_codes_outside_the_alphabet_are_refused(codes: list[int]) -> None:
     ],
 )
 def test_codes_and_words_of_other_shapes_and_types_are_refused(codes: np.ndarray, words: np.ndarray) -> None:
-    laws = random_laws(3, 4, seed=2)
+    distributions = random_distributions(3, 4, seed=2)
     with pytest.raises(DataError, match="equally long"):
-        ChannelSampler(laws[:, :2].copy(), laws[:, 2].copy()).draw(codes, words)
+        ChannelSampler(distributions[:, :2].copy(), distributions[:, 2].copy()).draw(codes, words)
 
 
 @pytest.mark.parametrize("column", [[FULL - 1, 0], [FULL, 1], [2**64 - 1, FULL + 1], [0, 0]])

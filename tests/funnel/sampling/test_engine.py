@@ -49,9 +49,9 @@ def test_rows_follow_the_protocol(tmp_path: Path, shuffle: bool, keyed: bool) ->
     out = pq.read_table(tmp_path / "out.parquet")
     released = Counter(zip(out["x"].to_pylist(), out["z"].to_pylist(), strict=True))
     assert pairs.sum(axis=0).tolist() == [released[symbol] for symbol in OUTPUTS.symbols]
-    for observed, law in zip(pairs, np.column_stack([NOISY.weights, NOISY.marginal]).T / FULL, strict=True):
-        expected = law * observed.sum()
-        assert observed[law == 0].sum() == 0
+    for observed, distribution in zip(pairs, np.column_stack([NOISY.weights, NOISY.marginal]).T / FULL, strict=True):
+        expected = distribution * observed.sum()
+        assert observed[distribution == 0].sum() == 0
         # Where fewer than ten are expected the test would err more often than it says; a failure is one in 10^10 runs.
         common = expected >= 10
         if common.sum() > 1:
@@ -267,7 +267,7 @@ def test_no_two_partitions_use_the_same_words(tmp_path: Path, count: int) -> Non
             release_rows(plan, tmp_path / f"{name}.parquet", workers if count > 1 else None)
             released = pq.read_table(tmp_path / f"{name}.parquet")["x"].to_pylist()
             seen += [tuple(released[start : start + rows]) for start in range(0, 4 * rows, rows)]
-    # Of law (1/2, 1/4, 1/4): two of them are equal by chance once in 10^200.
+    # Of distribution (1/2, 1/4, 1/4): two of them are equal by chance once in 10^200.
     assert len(set(seen)) == 8
 
 
@@ -278,7 +278,7 @@ def test_the_order_has_words_of_its_own(tmp_path: Path) -> None:
     release_rows(plan, tmp_path / "out.parquet")
     released = pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()
     neighbours = sum(one != other for one, other in pairwise(released))
-    # Of law (1/2, 1/4, 1/4): 2,500 of 4,000 neighbours differ, give or take 32.
+    # Of distribution (1/2, 1/4, 1/4): 2,500 of 4,000 neighbours differ, give or take 32.
     assert abs(neighbours - 2500) < 7 * 32
 
 

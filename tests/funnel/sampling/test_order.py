@@ -59,7 +59,7 @@ def ordered(codes: list[int], outputs: int, words: Scripted) -> list[int]:
 def test_every_permutation_has_the_same_probability_exactly(n: int, tags: int) -> None:
     """All tags from a small set, so that many tie, and all orders of the words that part them."""
     shift = BITS - 2
-    law: dict[tuple[int, ...], Fraction] = dict.fromkeys(permutations(range(n)), Fraction(0))
+    distribution: dict[tuple[int, ...], Fraction] = dict.fromkeys(permutations(range(n)), Fraction(0))
     for drawn in product(range(tags), repeat=n):
         tied = {tag: k for tag, k in Counter(drawn).items() if k > 1}
         ways = list(product(*(permutations(range(k)) for k in tied.values())))
@@ -67,8 +67,8 @@ def test_every_permutation_has_the_same_probability_exactly(n: int, tags: int) -
         for way in ways:
             parted = {tag << shift: list(words) for tag, words in zip(tied, way, strict=True)}
             words = Scripted([tag << shift for tag in drawn], lambda tag, attempt, count, by=parted: by[tag])
-            law[tuple(ordered(list(range(n)), max(n, 2), words))] += Fraction(1, tags**n * len(ways))
-    assert set(law.values()) == {Fraction(1, factorial(n))}
+            distribution[tuple(ordered(list(range(n)), max(n, 2), words))] += Fraction(1, tags**n * len(ways))
+    assert set(distribution.values()) == {Fraction(1, factorial(n))}
 
 
 def test_words_from_a_coarse_source_still_give_every_arrangement_its_share() -> None:

@@ -14,10 +14,10 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def some_limits(random: np.random.Generator, n: int) -> Limits:
-    """Limits around a law that few records show, in whole units of 2^-32."""
-    law = random.dirichlet(np.ones(n))
-    lower = np.floor(law * random.uniform(0, 0.6, n) * 2**32) / 2**32
-    upper = np.ceil(np.minimum(law + random.uniform(0.3, 0.9, n), 1.0) * 2**32) / 2**32
+    """Limits around a distribution that few records show, in whole units of 2^-32."""
+    distribution = random.dirichlet(np.ones(n))
+    lower = np.floor(distribution * random.uniform(0, 0.6, n) * 2**32) / 2**32
+    upper = np.ceil(np.minimum(distribution + random.uniform(0.3, 0.9, n), 1.0) * 2**32) / 2**32
     return Limits(lower, upper)
 
 
@@ -29,13 +29,13 @@ def some_row(random: np.random.Generator, n: int) -> FloatArray:
 
 
 def filled(row: FloatArray, limits: Limits, largest: bool) -> float:
-    """What the law gives a row at most, or at least, by filling one input after another."""
-    law, left = limits.lower.copy(), limits.free
+    """What the distribution gives a row at most, or at least, by filling one input after another."""
+    distribution, left = limits.lower.copy(), limits.free
     for x in np.argsort(-row if largest else row, kind="stable"):
         more = min(left, limits.room[x])
-        law[x] += more
+        distribution[x] += more
         left -= more
-    return float(law @ row)
+    return float(distribution @ row)
 
 
 def thresholds(row: FloatArray, limits: Limits) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Column generation against vertex enumeration: on every law the bound is a bound and the utility is reached."""
+"""Column generation against vertex enumeration: every bound is a bound and every utility is reached."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from funnel.solver.vertices import polytope_vertices
 LAWS = 400
 
 
-def laws(seed: int, number: int) -> list[np.ndarray]:
+def distributions(seed: int, number: int) -> list[np.ndarray]:
     """Small tables of counts: sparse, coarse, fine; some with near-duplicate inputs, rare secrets, empty rows."""
     random = np.random.default_rng(seed)
     found = []
@@ -48,27 +48,27 @@ def laws(seed: int, number: int) -> list[np.ndarray]:
     return found
 
 
-def test_bound_and_value_on_hundreds_of_small_laws() -> None:
+def test_bound_and_value_on_hundreds_of_small_distributions() -> None:
     """In the cone itself, without rounding to integers: every claim of column generation against all vertices."""
     random = np.random.default_rng(1)
     compared = 0
-    for counts in laws(0, LAWS):
+    for counts in distributions(0, LAWS):
         joint = funnel.Joint.from_counts(counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0])
         epsilon = float(random.choice([0.01, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0]))
         guarantee = (funnel.LIP if random.random() < 0.6 else funnel.LDP)(epsilon)
-        law = joint.p_input
-        rows = guarantee.cone(joint) / law
-        region = Region.of(rows, law)
-        vertices = polytope_vertices(rows) if len(region.rows) else np.eye(len(law))
+        distribution = joint.p_input
+        rows = guarantee.cone(joint) / distribution
+        region = Region.of(rows, distribution)
+        vertices = polytope_vertices(rows) if len(region.rows) else np.eye(len(distribution))
         vertices = np.maximum(vertices, 0) / np.maximum(vertices, 0).sum(axis=1, keepdims=True)
         try:
-            listed = best_split(vertices, law)
+            listed = best_split(vertices, distribution)
         except funnel.SolverError:
             # Double description in floats loses vertices of thin regions; there is nothing to compare with.
             continue
         # A coarse gap makes the bound do the work that otherwise the columns do.
         gap = float(random.choice([1e-6, 1e-2]))
-        found = optimal_over_cone(guarantee.cone(joint), law, gap=gap)
+        found = optimal_over_cone(guarantee.cone(joint), distribution, gap=gap)
         assert found.finished
         assert found.split.bound >= listed.value - 1e-12
         assert found.split.value <= listed.bound + 1e-9
@@ -79,7 +79,7 @@ def test_bound_and_value_on_hundreds_of_small_laws() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_protocols_of_both_methods(seed: int) -> None:
-    for counts in laws(100 + seed, 12):
+    for counts in distributions(100 + seed, 12):
         joint = funnel.Joint.from_counts(counts)
         for guarantee in (funnel.LIP(0.7), funnel.LDP(1.1)):
             columns = optimal(joint, guarantee, method="columns")
@@ -94,17 +94,17 @@ def test_protocols_of_both_methods(seed: int) -> None:
 def test_bound_holds_for_any_multipliers() -> None:
     """Weak duality with the worst of solvers: random multipliers never give a bound below a vertex of the box."""
     random = np.random.default_rng(4)
-    for counts in laws(5, 200):
+    for counts in distributions(5, 200):
         if (counts.sum(axis=0) == 0).any() or (counts.sum(axis=1) == 0).any():
             continue
         joint = funnel.Joint.from_counts(counts)
-        law = joint.p_input
-        region = Region.of(funnel.LIP(0.5).cone(joint) / law, law)
-        prices = random.normal(size=len(law))
+        distribution = joint.p_input
+        region = Region.of(funnel.LIP(0.5).cone(joint) / distribution, distribution)
+        prices = random.normal(size=len(distribution))
         duals = random.normal(size=(20, len(region.system))) * random.choice([0.1, 1.0, 10.0])
-        ones = np.ones((20, len(law)))
+        ones = np.ones((20, len(distribution)))
         bounds, _, _ = priced_bounds(region, prices, duals, 0 * ones, ones)
-        assert (bounds >= float(negative_entropy(law) - prices @ law) - 1e-12).all()
+        assert (bounds >= float(negative_entropy(distribution) - prices @ distribution) - 1e-12).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1e-6, 1e-3])
@@ -261,13 +261,13 @@ def test_objective_through_an_image() -> None:
     """A protocol that reads (s, x) and is judged by I(X;Y): against all vertices, valued through the image."""
     joint = funnel.Joint.from_counts([[30, 10, 3], [5, 30, 6]])
     wide = joint.with_secret()
-    law = wide.p_input
+    distribution = wide.p_input
     image = np.hstack([np.eye(3), np.eye(3)])
     guarantee = funnel.LIP(0.6)
-    vertices = polytope_vertices(guarantee.cone(wide) / law)
-    found = optimal_over_cone(guarantee.cone(wide), law, image=image)
+    vertices = polytope_vertices(guarantee.cone(wide) / distribution)
+    found = optimal_over_cone(guarantee.cone(wide), distribution, image=image)
     gains = negative_entropy(vertices @ image.T)
-    best = -linprog(-gains, A_eq=vertices.T, b_eq=law, bounds=(0, None)).fun
+    best = -linprog(-gains, A_eq=vertices.T, b_eq=distribution, bounds=(0, None)).fun
     assert found.split.value <= best + 1e-9
     assert best - 1e-9 <= found.split.bound <= best + 1e-6
     blind = optimal(joint, guarantee, method="vertices")
@@ -276,9 +276,9 @@ def test_objective_through_an_image() -> None:
 
 def test_batches_solve_linear_programmes() -> None:
     joint = random_joint(4, 9, 12)
-    law = joint.p_input
-    rows = funnel.LIP(0.4).cone(joint) / law
-    region = Region.of(rows, law)
+    distribution = joint.p_input
+    rows = funnel.LIP(0.4).cone(joint) / distribution
+    region = Region.of(rows, distribution)
     costs = np.random.default_rng(2).normal(size=(40, 9))
     ones = np.ones_like(costs)
     programme = batch.BatchProgramme(region)
@@ -294,8 +294,8 @@ def test_batches_solve_linear_programmes() -> None:
 
 def test_empty_boxes_are_proven_empty() -> None:
     joint = random_joint(4, 6, 13)
-    law = joint.p_input
-    region = Region.of(funnel.LIP(0.2).cone(joint) / law, law)
+    distribution = joint.p_input
+    region = Region.of(funnel.LIP(0.2).cone(joint) / distribution, distribution)
     programme = batch.BatchProgramme(region)
     lower = np.zeros((1, 6))
     lower[0, 0] = 0.9999

@@ -1,4 +1,4 @@
-"""The optimum over a set of laws: no feasible protocol beats its bound, and it is the best of all extreme rows."""
+"""The optimum over a set of distributions: none beats its bound, and it is the best of extreme rows."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def box_corners(lower: FloatArray, upper: FloatArray) -> FloatArray:
     a = len(lower)
     for free in range(a):
         for ends in product((0, 1), repeat=a - 1):
-            law = np.insert(np.where(ends, np.delete(upper, free), np.delete(lower, free)), free, 0.0)
-            law[free] = 1 - law.sum()
-            if lower[free] - 1e-12 <= law[free] <= upper[free] + 1e-12:
-                found.append(law)
+            distribution = np.insert(np.where(ends, np.delete(upper, free), np.delete(lower, free)), free, 0.0)
+            distribution[free] = 1 - distribution.sum()
+            if lower[free] - 1e-12 <= distribution[free] <= upper[free] + 1e-12:
+                found.append(distribution)
     return np.unique(np.round(found, 14), axis=0)
 
 
@@ -114,11 +114,15 @@ def test_the_optimum_is_the_best_mixture_of_all_extreme_rows(counts: list[list[i
     joint, guarantee = Joint.from_counts(counts), funnel.RLDP(1.0, 0.05)
     box = guarantee.distributions(joint)
     corners = [box_corners(low / 2.0**32, high / 2.0**32) for low, high in zip(box.lower, box.upper, strict=True)]
-    law = joint.p_input
-    spaces = [(one - np.e * other) / law for s, t in ((0, 1), (1, 0)) for one in corners[s] for other in corners[t]]
+    distribution = joint.p_input
+    spaces = [
+        (one - np.e * other) / distribution for s, t in ((0, 1), (1, 0)) for one in corners[s] for other in corners[t]
+    ]
     vertices = polygon_corners(np.array(spaces))
     gains = negative_entropy(vertices)
-    result = linprog(-gains, A_eq=(vertices / law).T, b_eq=np.ones(len(law)), bounds=(0, None), method="highs")
+    result = linprog(
+        -gains, A_eq=(vertices / distribution).T, b_eq=np.ones(len(distribution)), bounds=(0, None), method="highs"
+    )
     exact = joint.entropy - result.fun
     best = funnel.optimal(joint, guarantee, 1e-6)
     assert best.status == "optimal"
@@ -177,7 +181,7 @@ def test_an_input_that_nobody_has_gets_the_marginal_and_counts_as_possible() -> 
     best = funnel.optimal(joint, guarantee, GAP)
     weights = best.protocol.weights
     assert (weights[:, 2] == marginal_weights(joint, weights)).all()
-    # Some law of the set gives it to somebody, which is what its level is about.
+    # Some distribution of the set gives it to somebody, which is what its level is about.
     assert guarantee.distributions(joint).upper[:, 2].min() > 0
     assert guarantee.holds(joint, best.protocol)
 
@@ -195,24 +199,24 @@ def test_a_budget_that_is_spent_at_once_leaves_a_protocol_and_a_true_bound() -> 
     assert again.bound == short.bound
 
 
-def test_law_by_law_and_pair_by_pair_are_the_same_cone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distribution_by_distribution_and_pair_by_pair_are_the_same_cone(monkeypatch: pytest.MonkeyPatch) -> None:
     joint = Joint.from_counts(np.random.default_rng(5).integers(1, 300, (3, 5)))
     guarantee = funnel.RLDP(0.7, 0.05)
-    by_law = funnel.optimal(joint, guarantee, 1e-5)
+    by_distribution = funnel.optimal(joint, guarantee, 1e-5)
     monkeypatch.setattr("funnel.solver.cutting.cuts_for", cutting.PlainCuts)
     by_pair = funnel.optimal(joint, guarantee, 1e-5)
-    assert by_law.utility <= by_pair.bound + 1e-9
-    assert by_pair.utility <= by_law.bound + 1e-9
-    assert by_law.status == by_pair.status == "optimal"
+    assert by_distribution.utility <= by_pair.bound + 1e-9
+    assert by_pair.utility <= by_distribution.bound + 1e-9
+    assert by_distribution.status == by_pair.status == "optimal"
 
 
-def test_a_secret_with_all_laws_of_another_takes_its_place() -> None:
+def test_a_secret_with_all_distributions_of_another_takes_its_place() -> None:
     # Seven records leave more open than thousands.
     joint = Joint.from_counts([[2000, 900, 1100], [3, 1, 3], [700, 1900, 1400]])
     guarantee = funnel.RLDP(1.0, 0.05)
-    laws = guarantee.distributions(joint)
-    assert laws.wider.tolist() == [[True, False, False], [True, True, True], [False, False, True]]
-    high, low = laws.given(np.random.default_rng(0).random((50, 1, 3)))
+    distributions = guarantee.distributions(joint)
+    assert distributions.wider.tolist() == [[True, False, False], [True, True, True], [False, False, True]]
+    high, low = distributions.given(np.random.default_rng(0).random((50, 1, 3)))
     assert (high[:, [1]] >= high).all()
     assert (low[:, [1]] <= low).all()
     cuts = lift_cuts.cuts_for(SetProblem.of(joint, guarantee))
@@ -228,12 +232,12 @@ def test_a_secret_with_all_laws_of_another_takes_its_place() -> None:
 def test_one_region_bounds_what_pair_by_pair_does(monkeypatch: pytest.MonkeyPatch) -> None:
     joint = Joint.from_counts([[200, 90, 110], [5, 2, 4], [70, 190, 140]])
     guarantee = funnel.RLDP(1.0, 0.05)
-    by_law = funnel.optimal(joint, guarantee, 1e-4)
+    by_distribution = funnel.optimal(joint, guarantee, 1e-4)
     monkeypatch.setattr("funnel.solver.cutting.cuts_for", cutting.PlainCuts)
     by_pair = funnel.optimal(joint, guarantee, 1e-4)
-    assert by_law.utility > 0
-    assert abs(by_law.bound - by_pair.bound) <= 2e-4
-    assert by_law.status == by_pair.status == "optimal"
+    assert by_distribution.utility > 0
+    assert abs(by_distribution.bound - by_pair.bound) <= 2e-4
+    assert by_distribution.status == by_pair.status == "optimal"
 
 
 def test_outputs_moved_inside_meet_the_guarantee_and_stop_at_its_edge() -> None:

@@ -24,12 +24,12 @@ SKEWED = Joint.from_counts([[500, 80, 30, 5], [100, 400, 90, 60]])
 THREE = Joint.from_counts([[300, 40, 30, 90], [100, 200, 90, 60], [20, 20, 150, 80]])
 
 
-def brute(vertices: np.ndarray, law: np.ndarray, wanted: np.ndarray) -> float:
+def brute(vertices: np.ndarray, distribution: np.ndarray, wanted: np.ndarray) -> float:
     """The least sum of variances over masses of all vertices, by a general solver."""
-    scaled = vertices / np.sqrt(law)
+    scaled = vertices / np.sqrt(distribution)
 
     def value(mass: np.ndarray) -> float:
-        information = scaled.T @ (scaled * mass[:, None]) + 1e-12 * np.eye(len(law))
+        information = scaled.T @ (scaled * mass[:, None]) + 1e-12 * np.eye(len(distribution))
         return float((wanted * np.linalg.solve(information, wanted)).sum())
 
     start = np.full(len(vertices), 1 / len(vertices))
@@ -38,7 +38,7 @@ def brute(vertices: np.ndarray, law: np.ndarray, wanted: np.ndarray) -> float:
         start,
         method="SLSQP",
         bounds=[(0, 1)] * len(vertices),
-        constraints={"type": "eq", "fun": lambda mass: mass @ vertices - law},
+        constraints={"type": "eq", "fun": lambda mass: mass @ vertices - distribution},
         options={"maxiter": 500, "ftol": 1e-10},
     )
     return float(found.fun)
@@ -53,8 +53,8 @@ def test_a_design_is_that_of_brute_force_and_its_bound_says_so(epsilon: float) -
     found = optimal_design(problem.region, wanted, 1e-4, Budget.of(None), vertices)
     assert found.bound is not None
     assert found.bound <= found.value <= found.bound * (1 + 1e-4)
-    assert found.value == pytest.approx(brute(vertices, problem.law, wanted), rel=1e-3)
-    np.testing.assert_allclose(found.mass @ found.posteriors, problem.law, atol=1e-12)
+    assert found.value == pytest.approx(brute(vertices, problem.distribution, wanted), rel=1e-3)
+    np.testing.assert_allclose(found.mass @ found.posteriors, problem.distribution, atol=1e-12)
     climbed = optimal_design(problem.region, wanted, 1e-4, Budget.of(None))
     assert climbed.bound is None
     assert climbed.value == pytest.approx(found.value, rel=1e-3)
@@ -141,7 +141,9 @@ def test_over_noisy_counts_a_design_holds_for_every_table_that_the_noise_leaves(
         ("lip:0.1", [[2, 0, 0, 0, 0], [0, 0, 20, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 27, 0]]),
     ],
 )
-def test_laws_at_an_end_of_what_is_allowed_have_a_protocol_that_holds(bound: str, counts: list[list[int]]) -> None:
+def test_distributions_at_an_end_of_what_is_allowed_have_a_protocol_that_holds(
+    bound: str, counts: list[list[int]]
+) -> None:
     joint, guarantee = Joint.from_counts(counts), parse_guarantee(bound)
     found = optimal(joint, guarantee, utility="estimation", time_limit=1.0)
     assert guarantee.holds(joint, found.protocol)

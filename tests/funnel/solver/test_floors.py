@@ -273,9 +273,9 @@ def test_a_search_of_many_inputs_is_not_below_agglomeration_and_says_if_it_gave_
 def rare_secrets(seed: int) -> Joint:
     """Fourteen secrets, some of a few records each, over 110 combinations of two columns."""
     random = np.random.default_rng(seed)
-    law = random.dirichlet(np.full(14, 0.3))
+    distribution = random.dirichlet(np.full(14, 0.3))
     columns = [random.dirichlet(np.full(110, 0.3)) for _ in range(14)]
-    counts = random.multinomial(20_000, (law[:, None] * np.array(columns)).ravel()).reshape(14, 110)
+    counts = random.multinomial(20_000, (distribution[:, None] * np.array(columns)).ravel()).reshape(14, 110)
     inputs = Alphabet(("one", "two"), tuple((str(x // 10), str(x % 10)) for x in range(110)))
     return replace(Joint.from_counts(counts[counts.any(axis=1)]), inputs=inputs)
 
@@ -297,8 +297,8 @@ def test_published_columns_are_a_floor() -> None:
     request = Request(joint, LIP(0.01), 1e-3, Budget.of(1.0))
     best = Best(request)
     propose_columns(request, best, Budget.of(1.0))
-    law = alone / alone.sum()
-    assert best.utility == pytest.approx(-float(law @ np.log(law)), abs=1e-9)
+    distribution = alone / alone.sum()
+    assert best.utility == pytest.approx(-float(distribution @ np.log(distribution)), abs=1e-9)
 
 
 def test_published_columns_are_a_floor_of_wide_tables() -> None:
@@ -308,8 +308,8 @@ def test_published_columns_are_a_floor_of_wide_tables() -> None:
     counts = (rest[:, None, :] * alone[None, :, None]).reshape(4, 1040)
     inputs = Alphabet(("one", "two"), tuple((str(x // 65), str(x % 65)) for x in range(1040)))
     joint = replace(Joint.from_counts(counts), inputs=inputs)
-    law = alone / alone.sum()
-    entropy = -float(law @ np.log(law))
+    distribution = alone / alone.sum()
+    entropy = -float(distribution @ np.log(distribution))
     weights = columns_as_they_are(joint, LIP(0.01), entropy - 1e-6, Budget.of(1.0))
     assert weights is not None
     assert weights.shape == (16, 1040)

@@ -67,10 +67,10 @@ def test_all_pairs_have_the_same_mean_and_use_everything_up(items: list[tuple[in
 def test_a_bound_over_groups_is_a_bound() -> None:
     counts = np.random.default_rng(5).integers(1, 400, size=(2, 1500))
     r, place = np.unique(counts[0] / counts.sum(axis=0), return_inverse=True)
-    law = np.bincount(place, weights=counts.sum(axis=0) / counts.sum())
+    distribution = np.bincount(place, weights=counts.sum(axis=0) / counts.sum())
     interval = Interval.of(funnel.LIP(0.4), float(counts[0].sum() / counts.sum()))
-    rough = best_shares(r, law, interval, 1e-3, Budget.of(None))
-    close = best_shares(r, law, interval, 1e-5, Budget.of(None))
+    rough = best_shares(r, distribution, interval, 1e-3, Budget.of(None))
+    close = best_shares(r, distribution, interval, 1e-5, Budget.of(None))
     assert rough.finished
     assert rough.bound - rough.value <= 1e-3
     assert rough.value <= close.bound
@@ -142,8 +142,8 @@ def test_central_columns_add_up_and_are_inside(work: float | None) -> None:
     found = central_mixture(problem, Budget.of(work), 1e-4)
     assert (problem.rows @ found.T).max() <= 1e-8 * np.abs(problem.rows).max()
     # A mixture of them is p_X, or this fails.
-    split = best_split(found, problem.law)
-    assert split.mass @ split.posteriors == pytest.approx(problem.law, abs=1e-9)
+    split = best_split(found, problem.distribution)
+    assert split.mass @ split.posteriors == pytest.approx(problem.distribution, abs=1e-9)
     if work is None:
         optimum = funnel.optimal(problem.joint, funnel.LIP(0.4), gap=0.02)
         assert split.value + problem.joint.entropy >= 0.8 * optimum.utility
@@ -157,8 +157,8 @@ def test_every_central_column_is_inside(seed: int, secrets: int, inputs: int, re
     """Also those that a programme's tolerance left a mass of 1e-14: a mixture could give them any mass."""
     random = np.random.default_rng(seed)
     given_input = random.dirichlet(np.full(secrets, 0.2), size=inputs)
-    law = (given_input * random.dirichlet(np.full(inputs, 0.3))[:, None]).T
-    counts = random.multinomial(records, law.ravel()).reshape(law.shape)
+    distribution = (given_input * random.dirichlet(np.full(inputs, 0.3))[:, None]).T
+    counts = random.multinomial(records, distribution.ravel()).reshape(distribution.shape)
     joint = funnel.Joint.from_counts(counts[counts.any(axis=1)][:, counts.any(axis=0)])
     problem = Problem.of(joint, funnel.LIP(epsilon), False)
     found, region = central_mixture(problem, Budget.of(20.0), 1e-4), problem.region

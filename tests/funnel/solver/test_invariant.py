@@ -59,15 +59,15 @@ def whole_programme(joint: Joint, guarantee: ConeGuarantee, worth: FloatArray) -
     return whole_optimum(joint.p_input[seen], worth[seen], guarantee.cone(joint)[:, seen])
 
 
-def whole_optimum(law: FloatArray, worth: FloatArray, cone: FloatArray) -> Whole | None:
+def whole_optimum(distribution: FloatArray, worth: FloatArray, cone: FloatArray) -> Whole | None:
     """The same for half-spaces (m, n) of every row.
 
     The value of a solution may be above the optimum by what it breaks conditions; what prices prove is not below it.
     """
-    n = len(law)
+    n = len(distribution)
     conditions = sp.kron(sp.eye_array(n), sp.csr_array(cone))
     sums = sp.kron(np.ones((1, n)), sp.eye_array(n))
-    balance = sp.kron(sp.diags_array(1 / law), law[None])
+    balance = sp.kron(sp.diags_array(1 / distribution), distribution[None])
     equations = sp.vstack([sums, balance])
     found = linprog(
         -np.diag(worth).ravel(),
@@ -177,7 +177,7 @@ def test_robust_bounds_hold_for_every_distribution_and_are_near_their_certificat
 
 
 def every_table(joint: Joint) -> list[FloatArray]:
-    """All tables of counts within the bounds of a joint law, as seen by a channel that may read the secret."""
+    """All tables of counts within the bounds of a joint distribution, as seen by a channel that may read the secret."""
     bounds = joint.bounds
     assert bounds is not None
     ranges = [range(low, high + 1) for low, high in zip(bounds.lower.ravel(), bounds.upper.ravel(), strict=True)]
@@ -285,12 +285,12 @@ def _programme_and_families() -> tuple[InteriorProgramme, Families, float]:
     """A programme solved coarsely, the families its solution breaks, and the optimum with these."""
     joint = Joint.from_counts([[40, 20, 30, 25], [10, 25, 20, 45], [5, 5, 30, 20]])
     conditions = Conditions.of(joint, funnel.RLIP(1.0, 0.05), 0.0)
-    law = joint.p_input
-    spaces = (conditions.inside * law, conditions.fixed * law)
-    programme = InteriorProgramme(law, counted(joint, "root"), spaces, Budget.of(None))
+    distribution = joint.p_input
+    spaces = (conditions.inside * distribution, conditions.fixed * distribution)
+    programme = InteriorProgramme(distribution, counted(joint, "root"), spaces, Budget.of(None))
     first = programme.solve(1e-2)
-    families = conditions.families(first.flows / law / law[:, None], 1e-5)
-    alone = InteriorProgramme(law, counted(joint, "root"), spaces, Budget.of(None))
+    families = conditions.families(first.flows / distribution / distribution[:, None], 1e-5)
+    alone = InteriorProgramme(distribution, counted(joint, "root"), spaces, Budget.of(None))
     alone.add(families)
     return programme, families, alone.solve(1e-6).value
 
@@ -427,7 +427,7 @@ def test_conditions_that_are_learned_late_are_held_as_the_others() -> None:
     counts = np.random.default_rng(5).integers(20, 200, (2, 6))
     joint = Joint.from_counts(counts)
     search = invariant._Search(joint, funnel.RLIP(1.0, 0.05), np.ones(6) / 6, 1e-4, Budget.of(None), quiet)
-    # Pairs as needed learn half-spaces of the worst laws, and interior points may take over after that.
+    # Pairs as needed learn half-spaces of the worst distributions, and interior points may take over after that.
     learned, _ = search._conditions.beyond(np.eye(6))
     assert len(learned)
     search._know(learned)

@@ -70,9 +70,9 @@ def test_no_protocol_that_holds_beats_the_bound(joint: Joint, text: str, seed: i
             low, high = (low, middle) if holds else (middle, high)
         mixed = mix(weights, marginal, high)
         if guarantee.holds_for(joint, mixed):
-            law = joint.p_input
+            distribution = joint.p_input
             channel = mixed / 2.0**63
-            masses = channel * law
+            masses = channel * distribution
             with np.errstate(divide="ignore", invalid="ignore"):
                 terms = masses * np.log(channel / masses.sum(axis=1, keepdims=True))
             kept.append(float(np.nansum(terms)))

@@ -29,8 +29,8 @@ def hundreds(seed: int, secrets: int, inputs: int, records: int) -> funnel.Joint
     """Records with posteriors that are far apart."""
     random = np.random.default_rng(seed)
     given_input = random.dirichlet(np.full(secrets, 0.2), size=inputs)
-    law = (given_input * random.dirichlet(np.full(inputs, 1.0))[:, None]).T
-    counts = random.multinomial(records, law.ravel()).reshape(law.shape)
+    distribution = (given_input * random.dirichlet(np.full(inputs, 1.0))[:, None]).T
+    counts = random.multinomial(records, distribution.ravel()).reshape(distribution.shape)
     return funnel.Joint.from_counts(counts[counts.any(axis=1)][:, counts.any(axis=0)])
 
 
@@ -65,14 +65,14 @@ def test_more_groups_bound_closer(guarantee: funnel.LIP | funnel.LDP, monkeypatc
 
 def test_groups_are_as_many_as_asked_for_and_of_those_that_are_alike() -> None:
     random = np.random.default_rng(0)
-    kinds_of_input, law = random.normal(size=(3, 5)), random.dirichlet(np.ones(40))
+    kinds_of_input, distribution = random.normal(size=(3, 5)), random.dirichlet(np.ones(40))
     which = random.integers(5, size=40)
     which[:5] = np.arange(5)
     rows = kinds_of_input[:, which]
-    group = grouped(rows, law, np.ones(3), 5)
+    group = grouped(rows, distribution, np.ones(3), 5)
     assert len(np.unique(group)) == 5
     assert all(len(np.unique(which[group == one])) == 1 for one in range(5))
-    assert len(np.unique(grouped(rows, law, np.ones(3), 17))) == 17
+    assert len(np.unique(grouped(rows, distribution, np.ones(3), 17))) == 17
 
 
 def test_a_bound_by_groups_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_neighbours_are_all_vertices_one_exchange_away(joint: funnel.Joint, guar
         return
     budget = Budget.of(None)
     near, prices = Neighbourhood(region, budget), random.normal(-1.0, 1.0, size=region.inputs)
-    starts = near.vertices(Pricer(region, budget), region.law[None], prices)
+    starts = near.vertices(Pricer(region, budget), region.distribution[None], prices)
     for number in range(len(starts)):
         start = starts[np.array([number])]
         here, inside = near.posteriors(start)
@@ -166,6 +166,6 @@ def test_a_programme_that_fails_leaves_the_mixture_there_was(monkeypatch: pytest
     monkeypatch.setattr(Neighbourhood, "best", failing)
     found = central.central_mixture(problem, Budget.of(None), 1e-4)
     assert len(found) > 10
-    split = best_split(found, problem.law)
-    assert split.mass @ split.posteriors == pytest.approx(problem.law, abs=1e-9)
+    split = best_split(found, problem.distribution)
+    assert split.mass @ split.posteriors == pytest.approx(problem.distribution, abs=1e-9)
     assert split.value + problem.joint.entropy > 0.5 * problem.joint.entropy

@@ -34,10 +34,10 @@ def test_no_row_above_the_aim_is_cut_off(seed: int, guarantee: Guarantee, counts
     cuts, pricer = pricer_of(Joint.from_counts(counts), guarantee)
     random = np.random.default_rng(seed)
     known = rows_that_hold(Joint.from_counts(counts), cuts, random, 1500)
-    prices = np.log(random.dirichlet(np.full(len(cuts.problem.law), 2.0)))
+    prices = np.log(random.dirichlet(np.full(len(cuts.problem.distribution), 2.0)))
     climbed, _ = pricer.climb(known[np.argsort(-gains(known, prices))[:30]], prices)
     known = np.vstack([known, cuts.inside(climbed)])
-    theta, rows = thresholds_of(cuts, known / cuts.problem.law)
+    theta, rows = thresholds_of(cuts, known / cuts.problem.distribution)
     known, rows = known[theta >= pricer._least], rows[theta >= pricer._least]
     worth = gains(known, prices)
     assert cuts._widest is not None

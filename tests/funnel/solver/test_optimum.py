@@ -81,8 +81,11 @@ def direct_polytope_value(joint: Joint, epsilon: float) -> float:
     best = 0.0
     for point in generators[generators[:, 0] == 1, 1:]:
         channel = np.maximum(point.reshape(a, a), 0)
-        law = channel * joint.p_input
-        best = max(best, float(xlogy(law, channel).sum() - xlogy(law.sum(axis=1), law.sum(axis=1)).sum()))
+        distribution = channel * joint.p_input
+        best = max(
+            best,
+            float(xlogy(distribution, channel).sum() - xlogy(distribution.sum(axis=1), distribution.sum(axis=1)).sum()),
+        )
     return best
 
 
@@ -127,8 +130,8 @@ def test_no_feasible_channel_beats_the_bound(
     for share in np.linspace(0, 1, 30):
         channel = (1 - share) * matrix + share * marginal[:, None]
         if (rows @ channel.T <= 0).all():
-            law = channel * joint.p_input
-            value = xlogy(law, channel).sum() - xlogy(law.sum(axis=1), law.sum(axis=1)).sum()
+            distribution = channel * joint.p_input
+            value = xlogy(distribution, channel).sum() - xlogy(distribution.sum(axis=1), distribution.sum(axis=1)).sum()
             assert value <= solution.bound + 1e-9
             break
 
@@ -178,7 +181,7 @@ def test_all_that_is_read_can_be_counted(guarantee: funnel.Guarantee) -> None:
 
 
 def entropy_of(sizes: list[int]) -> Decimal:
-    """H of a law of records, nats, to forty digits."""
+    """H of a distribution of records, nats, to forty digits."""
     with localcontext() as digits:
         digits.prec = 40
         n = Decimal(sum(sizes))

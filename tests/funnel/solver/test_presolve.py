@@ -21,7 +21,7 @@ kinds = st.sampled_from([LIP, LDP])
 
 @st.composite
 def repeated(draw: st.DrawFn) -> Joint:
-    """Joint laws in which a few columns occur several times, up to scale; some inputs never occur."""
+    """Joint distributions in which a few columns occur several times, up to scale; some inputs never occur."""
     c, groups = draw(st.integers(2, 3)), draw(st.integers(1, 3))
     column = st.lists(st.integers(0, 9), min_size=c, max_size=c).filter(any)
     base = [draw(column) for _ in range(groups)]
@@ -63,12 +63,12 @@ def test_the_optimum_is_that_of_the_programme_without_presolve(
 
 
 @given(joints(), st.integers(0, 2**32 - 1))
-def test_split_outputs_add_up_to_the_input_law_and_keep_their_entropy(joint: Joint, seed: int) -> None:
+def test_split_outputs_add_up_to_the_input_distribution_and_keep_their_entropy(joint: Joint, seed: int) -> None:
     merged = merge_equal_posteriors(joint)
     rng = np.random.default_rng(seed)
     channel = rng.dirichlet(np.full(3, 0.5), size=len(merged.members)).T
-    law = channel * merged.joint.p_input
-    mass, posteriors = law.sum(axis=1), law / law.sum(axis=1, keepdims=True)
+    distribution = channel * merged.joint.p_input
+    mass, posteriors = distribution.sum(axis=1), distribution / distribution.sum(axis=1, keepdims=True)
     fine, fine_mass = split_rows(merged, posteriors, mass)
     assert fine_mass @ fine == pytest.approx(joint.p_input, abs=1e-12)
     assert fine_mass @ negative_entropy(fine) == pytest.approx(mass @ negative_entropy(posteriors), abs=1e-12)
@@ -95,9 +95,9 @@ def test_pieces_are_few_and_their_zeros_many(joint: Joint, seed: int) -> None:
     channel = rng.dirichlet(np.full(3, 0.5), size=len(merged.members)).T
     channel = np.where(rng.random(channel.shape) < 0.6, channel, 0.0)
     channel[0] += 1e-3
-    law = channel / channel.sum(axis=0) * merged.joint.p_input
-    law = law[law.any(axis=1)]
-    mass, posteriors = law.sum(axis=1), law / law.sum(axis=1, keepdims=True)
+    distribution = channel / channel.sum(axis=0) * merged.joint.p_input
+    distribution = distribution[distribution.any(axis=1)]
+    mass, posteriors = distribution.sum(axis=1), distribution / distribution.sum(axis=1, keepdims=True)
     fine, fine_mass = split_rows(merged, posteriors, mass)
     assert len(fine) <= int(joint.counts.any(axis=0).sum()) - len(merged.members) + len(mass)
     assert fine_mass @ fine == pytest.approx(joint.p_input, abs=1e-12)
@@ -116,8 +116,8 @@ def test_a_wide_table_is_split_with_about_as_many_entries_as_it_has_columns() ->
     merged = merge_equal_posteriors(joint)
     a, m = 1527, len(merged.members)
     pairs = np.eye(m) + np.eye(m)[::-1]
-    law = pairs / pairs.sum(axis=0) * merged.joint.p_input
-    fine, mass = split_rows(merged, law / law.sum(axis=1, keepdims=True), law.sum(axis=1))
+    distribution = pairs / pairs.sum(axis=0) * merged.joint.p_input
+    fine, mass = split_rows(merged, distribution / distribution.sum(axis=1, keepdims=True), distribution.sum(axis=1))
     assert m < 100 < a
     assert len(mass) <= a
     # One member of each of at most two merged inputs.

@@ -40,8 +40,8 @@ def pricer_of(joint: Joint, epsilon: float, share: float = 0.35) -> RobustPricer
 def rows_inside(cone: RobustCone, number: int, seed: int) -> FloatArray:
     """Posteriors that are inside by the exact worst case: random ones, moved towards the average row."""
     random = np.random.default_rng(seed)
-    spread = random.gamma(random.choice([0.05, 0.3, 2.0], size=(number, 1)), size=(number, len(cone.law)))
-    posteriors = spread * cone.law + 1e-9 * cone.law
+    spread = random.gamma(random.choice([0.05, 0.3, 2.0], size=(number, 1)), size=(number, len(cone.distribution)))
+    posteriors = spread * cone.distribution + 1e-9 * cone.distribution
     return cone.inside(posteriors / posteriors.sum(axis=1, keepdims=True), True)
 
 
@@ -89,7 +89,7 @@ def test_no_row_is_worth_more_than_the_bound(joint: Joint, share: float) -> None
     inside = rows_inside(cone, 60, 1)
     random = np.random.default_rng(2)
     for step in range(2):
-        prices = (0.4 + 0.3 * step) * np.log(cone.law) + random.normal(0, 0.3, len(cone.law))
+        prices = (0.4 + 0.3 * step) * np.log(cone.distribution) + random.normal(0, 0.3, len(cone.distribution))
         loosely, closely = pricer.search(prices, 0), pricer.search(prices, 15)
         best = float(worth(inside, prices).max())
         assert best <= closely.bound <= loosely.bound + 1e-9
@@ -109,7 +109,7 @@ def test_where_the_data_leave_nothing_open_it_is_plain_ldp() -> None:
     found, near = searched(problem, 1e-3, Budget.of(2.5)), problem.near
     rows = np.zeros((2, 2, 3))
     for s in range(2):
-        rows[s, s], rows[s, 1 - s] = near.law[s], -np.exp(1.0) * near.law[1 - s]
+        rows[s, s], rows[s, 1 - s] = near.distribution[s], -np.exp(1.0) * near.distribution[1 - s]
     plain = optimal_over_cone(rows.reshape(2, 6), read.p_input, 1e-6).split
     assert plain.value - 0.02 <= found.kept.value <= plain.value + 1e-6
     assert plain.value <= found.bound
@@ -156,28 +156,28 @@ def test_it_keeps_more_than_polyopt_and_less_than_its_bound(by_limit: dict[float
     assert searchable(near, 1.0)
     cone = cone_of(LARGER, 1.0)
     kept = ascended(cone, rows_inside(cone, 40, 9), nothing_disclosed(cone), Budget.of(0.5))
-    assert kept.mass @ kept.posteriors == pytest.approx(cone.law, abs=1e-7)
+    assert kept.mass @ kept.posteriors == pytest.approx(cone.distribution, abs=1e-7)
     assert nothing_disclosed(cone).value <= kept.value <= found.bound - read.entropy
     # What several ascents found, together, is no less than the best of them, and inside.
     for evenly in (False, True):
         together = crossed(cone, [kept], kept, Budget.of(0.5), evenly)
         assert kept.value <= together.value <= found.bound - read.entropy
-        assert together.mass @ together.posteriors == pytest.approx(cone.law, abs=1e-7)
+        assert together.mass @ together.posteriors == pytest.approx(cone.distribution, abs=1e-7)
         ratios = [worst_pair(cone.rows(one[None]), cone.near).ratio for one in together.posteriors]
         assert max(ratios) <= np.exp(1.0) * (1 + 5e-3)
 
 
-def test_the_laws_of_half_spaces_are_worst() -> None:
-    """Each half-space, at its own output, is the violation of its pair by the laws of some share."""
+def test_the_distributions_of_half_spaces_are_worst() -> None:
+    """Each half-space, at its own output, is the violation of its pair by the distributions of some share."""
     cone = cone_of(LARGER, 1.0)
-    posteriors = np.random.default_rng(4).dirichlet(np.full(len(cone.law), 0.4), size=5)
+    posteriors = np.random.default_rng(4).dirichlet(np.full(len(cone.distribution), 0.4), size=5)
     looked = cone.looked_at(posteriors)
     conditions, outputs = cone.half_spaces(looked, 0.3)
     over = (conditions * posteriors[outputs]).sum(axis=1)
     for y in range(5):
         worst = np.sort(looked.over[y].max(axis=2).ravel())[::-1][: int((outputs == y).sum())]
         assert over[outputs == y] == pytest.approx(worst, rel=1e-6, abs=1e-6)
-    assert len(cone.half_spaces(cone.looked_at(cone.law[None]), 0.02)[0]) == 0
+    assert len(cone.half_spaces(cone.looked_at(cone.distribution[None]), 0.02)[0]) == 0
 
 
 def test_small_tables_and_large_budgets_are_for_cutting_planes() -> None:

@@ -44,7 +44,7 @@ def pricer_of(
     assert isinstance(guarantee, SetGuarantee)
     cuts = lift_cuts.cuts_for(SetProblem.of(joint, guarantee))
     assert isinstance(cuts, distribution_cuts.LevelCuts | lift_cuts.LiftCuts)
-    cuts.add(np.random.default_rng(0).random((30, len(cuts.problem.law))))
+    cuts.add(np.random.default_rng(0).random((30, len(cuts.problem.distribution))))
     spent = Budget.of(budget)
     pricer = cuts._part(cuts.least[0], spent) if isinstance(cuts, distribution_cuts.LevelCuts) else cuts.pricer(spent)
     assert isinstance(pricer, ThresholdPricer)
@@ -72,9 +72,9 @@ def thresholds_of(cuts: distribution_cuts.DistributionCuts, rows: FloatArray) ->
 
 def rows_that_hold(joint: Joint, cuts: Cuts, random: np.random.Generator, number: int) -> FloatArray:
     """Posteriors that meet the guarantee, nearly all at its edge."""
-    rows = random.choice([0.0, 0.0, 0.3, 1.0, 1.0, 4.0], (number, len(cuts.problem.law))) + 1e-6
+    rows = random.choice([0.0, 0.0, 0.3, 1.0, 1.0, 4.0], (number, len(cuts.problem.distribution))) + 1e-6
     rows[::3] *= random.random(rows[::3].shape)
-    masses = rows * cuts.problem.law
+    masses = rows * cuts.problem.distribution
     return cuts.inside(masses / masses.sum(axis=1, keepdims=True))
 
 
@@ -89,7 +89,10 @@ def test_no_row_that_holds_is_above_a_bound(counts: tuple[list[int], ...], guara
     random = np.random.default_rng(3)
     known = rows_that_hold(joint, cuts, random, 2000)
     assert len(known) > 700
-    for prices in (np.log(cuts.problem.law), np.log(random.dirichlet(np.full(len(cuts.problem.law), 2.0)))):
+    for prices in (
+        np.log(cuts.problem.distribution),
+        np.log(random.dirichlet(np.full(len(cuts.problem.distribution), 2.0))),
+    ):
         climbed, _ = pricer.climb(known[np.argsort(-gains(known, prices))[:20]], prices)
         best = float(gains(np.vstack([known, cuts.inside(climbed)]), prices).max())
         pricer.charge(Budget.of(None))
@@ -104,7 +107,7 @@ def test_no_row_that_holds_is_above_a_bound(counts: tuple[list[int], ...], guara
         proven = to_the_end(pricer, prices, best - 0.01)
         best = float(gains(cuts.inside(proven.columns), prices).max(initial=best))
         assert proven.bound >= best
-        # The region of the columns knows some laws of the rare secret, the bound all of them.
+        # The region of the columns knows some distributions of the rare secret, the bound all of them.
         assert proven.bound <= float(gains(proven.columns, prices).max(initial=best)) + 1e-4
 
 
@@ -115,8 +118,8 @@ def test_bounds_of_parts_are_bounds_of_the_rows_in_them(seed: int, guarantee: Gu
     cuts, pricer = pricer_of(joint, guarantee)
     random = np.random.default_rng(seed)
     known = rows_that_hold(joint, cuts, random, 600)
-    known = known[thresholds_of(cuts, known / cuts.problem.law)[0] >= pricer._least]
-    prices = np.log(random.dirichlet(np.full(len(cuts.problem.law), 2.0)))
+    known = known[thresholds_of(cuts, known / cuts.problem.distribution)[0] >= pricer._least]
+    prices = np.log(random.dirichlet(np.full(len(cuts.problem.distribution), 2.0)))
     best = float(gains(known, prices).max())
     programme = pricer._cells
     cells = [Cell.whole(programme.highest())]
@@ -139,7 +142,7 @@ def test_any_multipliers_prove_a_bound(counts: tuple[list[int], ...], monkeypatc
     joint = Joint.from_counts(counts)
     cuts, pricer = pricer_of(joint)
     random = np.random.default_rng(5)
-    prices, programme = np.log(cuts.problem.law), pricer._cells
+    prices, programme = np.log(cuts.problem.distribution), pricer._cells
     cell = Cell.whole(programme.highest())
     found = programme.solve(cell, prices)
     assert found is not None
@@ -182,14 +185,16 @@ def test_entries_are_nowhere_further_from_the_threshold(counts: tuple[list[int],
     cuts, pricer = pricer_of(joint, guarantee)
     highest = pricer._cells.highest()
     assert np.isfinite(highest).all()
-    theta, rows = thresholds_of(cuts, rows_that_hold(joint, cuts, np.random.default_rng(4), 2000) / cuts.problem.law)
+    theta, rows = thresholds_of(
+        cuts, rows_that_hold(joint, cuts, np.random.default_rng(4), 2000) / cuts.problem.distribution
+    )
     cells = theta >= pricer._least
     assert (rows[cells] <= theta[cells, None] * highest).all()
     assert (rows[cells] / theta[cells, None]).max() > 0.25 * highest.max()
     # Rows of a lower threshold are in boxes.
     low = pricer._low
     assert low is not None
-    posteriors = (rows[~cells, : len(cuts.problem.law)] * cuts.problem.law)[:, None]
+    posteriors = (rows[~cells, : len(cuts.problem.distribution)] * cuts.problem.distribution)[:, None]
     assert (posteriors <= low + 1e-12).all(axis=2).any(axis=1).all()
 
 

@@ -28,7 +28,7 @@ from funnel.solver.threshold_pricing import ThresholdPricer
 from funnel.solver.vertices import polytope_vertices
 
 
-def laws(seed: int, number: int, most: int = 6) -> list[funnel.Joint]:
+def distributions(seed: int, number: int, most: int = 6) -> list[funnel.Joint]:
     """Random tables of two to four secrets whose inputs have random numbers for names."""
     random, found = np.random.default_rng(seed), []
     for _ in range(number):
@@ -72,7 +72,7 @@ def explained(joint: funnel.Joint, protocol: funnel.Protocol) -> Fraction:
 
 @pytest.mark.parametrize("method", ["vertices", "columns"])
 def test_the_optimum_is_that_over_all_vertices(method: str) -> None:
-    for seed, joint in enumerate(laws(0, 40)):
+    for seed, joint in enumerate(distributions(0, 40)):
         guarantee = (funnel.LIP if seed % 2 else funnel.LDP)([0.1, 0.5, 1.0][seed % 3])
         best = funnel.optimal(joint, guarantee, gap=1e-6, method=method, utility="variance")
         optimum = listed(joint, guarantee)
@@ -86,7 +86,7 @@ def test_the_optimum_is_that_over_all_vertices(method: str) -> None:
 
 def test_no_protocol_at_random_explains_more() -> None:
     random, tried = np.random.default_rng(4), 0
-    for joint in laws(1, 12):
+    for joint in distributions(1, 12):
         guarantee = funnel.LIP(0.5)
         best = funnel.optimal(joint, guarantee, utility="variance")
         useful, vertices = Variance.of(joint.inputs), vertices_of(joint, guarantee)
@@ -105,7 +105,7 @@ def test_no_protocol_at_random_explains_more() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 2.0), st.floats(1e-6, 0.1))
 def test_pricing_is_a_bound_and_finds_what_reaches_it(seed: int, epsilon: float, target: float) -> None:
-    (joint,) = laws(seed, 1)
+    (joint,) = distributions(seed, 1)
     problem = Problem.of(joint, funnel.LIP(epsilon), False, utility=Variance.of(joint.inputs))
     vertices = vertices_of(joint, funnel.LIP(epsilon))
     prices = np.random.default_rng(seed).normal(size=len(joint.inputs))
@@ -132,7 +132,7 @@ def test_a_search_that_is_stopped_still_has_a_true_bound() -> None:
 
 
 def test_scale_and_origin_do_not_matter() -> None:
-    (joint,) = laws(6, 1)
+    (joint,) = distributions(6, 1)
     plain = funnel.optimal(joint, funnel.LIP(0.4), utility="variance")
     moved = {label: 1e6 + 1000 * float(label) for label in joint.inputs}
     other = funnel.optimal(joint, funnel.LIP(0.4), utility=funnel.measures.Variance(moved))
@@ -147,7 +147,7 @@ def test_numbers_that_do_not_vary_leave_nothing_to_explain() -> None:
 
 
 def test_what_reads_the_secret_explains_no_less() -> None:
-    for joint in laws(7, 5, 4):
+    for joint in distributions(7, 5, 4):
         blind = funnel.optimal(joint, funnel.LIP(0.3), gap=1e-4, utility="variance")
         seeing = funnel.optimal(joint, funnel.LIP(0.3), gap=1e-4, utility="variance", reads_secret=True)
         assert seeing.utility >= blind.utility - 1e-4
@@ -156,7 +156,7 @@ def test_what_reads_the_secret_explains_no_less() -> None:
 
 
 @pytest.mark.parametrize("guarantee", [funnel.RLIP(0.8), funnel.RLDP(0.8, set="boxes"), funnel.RLDP(0.8)])
-def test_over_a_set_of_laws(guarantee: funnel.Guarantee) -> None:
+def test_over_a_set_of_distributions(guarantee: funnel.Guarantee) -> None:
     counts = np.array([[400, 300, 200, 100], [100, 200, 300, 400]])
     joint = funnel.Joint.from_counts(counts, inputs=["1", "2", "3", "20"])
     nominal = funnel.optimal(
@@ -169,8 +169,8 @@ def test_over_a_set_of_laws(guarantee: funnel.Guarantee) -> None:
     assert guarantee.holds(joint, best.protocol)
 
 
-def test_laws_that_leave_much_open_are_priced_for_the_goal() -> None:
-    """Where entropy is priced by thresholds of the widest law, the square of a mean is not."""
+def test_distributions_that_leave_much_open_are_priced_for_the_goal() -> None:
+    """Where entropy is priced by thresholds of the widest distribution, the square of a mean is not."""
     counts = np.random.default_rng(0).integers(1, 9, size=(2, 40)) * [[1], [100]]
     joint = funnel.Joint.from_counts(counts, inputs=[str(n) for n in range(40)])
     guarantee = over_set(funnel.RLDP(1.0, set="boxes"), joint)
@@ -209,16 +209,16 @@ def test_slopes_are_those_of_the_goal() -> None:
 
 
 def test_moving_inside_keeps_the_value_of_variance() -> None:
-    (joint,) = laws(9, 1)
+    (joint,) = distributions(9, 1)
     problem = Problem.of(joint, funnel.LIP(0.5), False, utility=Variance.of(joint.inputs))
-    law, goal = problem.law, problem.region.goal
+    distribution, goal = problem.distribution, problem.region.goal
     vertices = vertices_of(joint, funnel.LIP(0.5))
-    mass = linprog(-goal.gains(vertices), A_eq=vertices.T, b_eq=law).x
+    mass = linprog(-goal.gains(vertices), A_eq=vertices.T, b_eq=distribution).x
     split = Split(vertices[mass > 1e-12], mass[mass > 1e-12], float(goal.gains(vertices) @ mass), 1.0)
-    moved = repaired(split, law, problem.tightened(1e-7), None, Budget.of(None), goal=goal)
+    moved = repaired(split, distribution, problem.tightened(1e-7), None, Budget.of(None), goal=goal)
     assert moved is not None
     assert moved.value == pytest.approx(split.value, abs=1e-5)
-    assert moved.posteriors.T @ moved.mass == pytest.approx(law, abs=1e-9)
+    assert moved.posteriors.T @ moved.mass == pytest.approx(distribution, abs=1e-9)
 
 
 def test_values_without_a_number_are_refused_by_name() -> None:

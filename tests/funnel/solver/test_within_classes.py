@@ -36,7 +36,7 @@ def joints(draw: st.DrawFn) -> Joint:
 def by_equations(joint: Joint, epsilon: float, worth: FloatArray) -> float:
     """The optimum over all T(y|x), one variable each, where moves are asked by equations not to read the secret."""
     seen = np.flatnonzero(joint.p_input)
-    n, law, most = len(seen), joint.p_input[seen], math.exp(epsilon)
+    n, distribution, most = len(seen), joint.p_input[seen], math.exp(epsilon)
     symbols = [joint.inputs.symbols[x] for x in seen]
     of_class = [x[-1] for x in symbols]
     at = {(y, x): y * n + x for y in range(n) for x in range(n)}
@@ -48,8 +48,8 @@ def by_equations(joint: Joint, epsilon: float, worth: FloatArray) -> float:
         return out
 
     equal = [row(*(((y, x), 1.0) for y in range(n))) for x in range(n)]
-    equal += [row(*(((y, x), law[x]) for x in range(n))) for y in range(n)]
-    sums = [1.0] * n + list(law)
+    equal += [row(*(((y, x), distribution[x]) for x in range(n))) for y in range(n)]
+    sums = [1.0] * n + list(distribution)
     below, limits = [], []
     for y, x, other in itertools.product(range(n), repeat=3):
         if of_class[x] == of_class[other] != of_class[y] and x < other:
@@ -63,7 +63,7 @@ def by_equations(joint: Joint, epsilon: float, worth: FloatArray) -> float:
         mass = [((y, x), joint.counts[s, seen[x]] / joint.n) for x in range(n)]
         for sign, limit in ((1.0, most), (-1.0, -1 / most)):
             below.append(row(*((place, sign * value) for place, value in mass)))
-            limits.append(limit * prior[s] * law[y])
+            limits.append(limit * prior[s] * distribution[y])
     gain = row(*(((x, x), worth[x]) for x in range(n)))
     found = linprog(-gain, np.array(below), limits, np.array(equal), sums, bounds=(0, 1), method="highs")
     assert found.status == 0

@@ -115,7 +115,7 @@ def test_the_example_has_the_counts_its_source_documents() -> None:
     assert (occupation.n_missing, occupation.labels[-1], occupation.counts[-1]) == (2809, "(missing)", 2809)
 
 
-def test_the_joint_law_of_the_coded_rows_is_that_of_the_source() -> None:
+def test_the_joint_distribution_of_the_coded_rows_is_that_of_the_source() -> None:
     spec = example()
     coded = pa.Table.from_batches(list(coded_batches(spec, open_source(spec), learn(spec), batch_rows=9_999)))
     direct = Joint.from_table(pq.read_table(spec.source_path), spec.secret, spec.publish)

@@ -1,4 +1,4 @@
-"""The law of changes that noisy tables stand for: by its definition, cell by cell, and as it is made for releases."""
+"""The distribution of changes that noisy tables stand for: by its definition, and as it is made for releases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.frequencies.moves import Moves
 from funnel.joint import Joint
-from funnel.recount.move_law import (
+from funnel.recount.move_distribution import (
     OF_INPUTS,
     OF_SECRETS,
     MoveDistribution,
@@ -89,14 +89,14 @@ def brute(
             if not stay and not left:
                 stay, left = (1, 0) if most_stay and before[1][x] in now[1] else (0, 1)
             everybody = [sum(column) for column in zip(*counts, strict=True)]
-            laws = [parts(list(row) if any(row) else everybody, 2**20) for row in counts]
+            distributions = [parts(list(row) if any(row) else everybody, 2**20) for row in counts]
             if before[1][x] in now[1] and left:
                 y = now[1].index(before[1][x])
-                away = 2**35 - sum(to[t] * laws[t][y] for t in range(len(to)))
+                away = 2**35 - sum(to[t] * distributions[t][y] for t in range(len(to)))
                 # The whole number nearest to left / away, of halves the larger.
                 anew = min(stay + left, (left * 2**36 + away) // (2 * away) if away else stay + left)
                 stay, left = (1, stay + left - 1) if stay and anew == stay + left else (stay + left - anew, anew)
-            for t, inputs in enumerate(laws):
+            for t, inputs in enumerate(distributions):
                 for y in range(later):
                     records = to[t] * ((stay << 20) * (before[1][x] == now[1][y]) + left * inputs[y])
                     if records:
@@ -106,12 +106,12 @@ def brute(
 
 @settings(max_examples=150, deadline=None)
 @given(versions())
-def test_the_law_is_that_of_the_definition_and_of_releases(
+def test_the_distribution_is_that_of_the_definition_and_of_releases(
     made: tuple[Since, tuple[Symbols, Symbols], tuple[Symbols, Symbols], Rows],
 ) -> None:
     since, before, now, counts = made
-    law = distribution_since(since, before, now, flat(counts), alike=True)
-    assert law.pairs() == brute(*made)
+    distribution = distribution_since(since, before, now, flat(counts), alike=True)
+    assert distribution.pairs() == brute(*made)
     # As releases are made with.
     joints = [
         Joint(np.array(table), Alphabet(("ill",), one[0]), Alphabet(("town",), one[1]))
@@ -120,7 +120,7 @@ def test_the_law_is_that_of_the_definition_and_of_releases(
     moves = Moves(since.version, np.array(since.secrets), np.array(since.stayed), np.array(since.left))
     changes = moves.changes(joints[0], joints[1])
     pairs = zip(changes.before.tolist(), changes.after.tolist(), strict=True)
-    assert law.pairs() == dict(zip(pairs, changes.records.tolist(), strict=True))
+    assert distribution.pairs() == dict(zip(pairs, changes.records.tolist(), strict=True))
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,37 +129,39 @@ def test_carried_numbers_are_sums_over_pairs_of_cells(
     made: tuple[Since, tuple[Symbols, Symbols], tuple[Symbols, Symbols], Rows], data: st.DataObject
 ) -> None:
     since, before, now, counts = made
-    law = distribution_since(since, before, now, flat(counts), alike=data.draw(st.booleans()))
-    parts = [data.draw(st.integers(0, 2**170)) for _ in law.stay]
+    distribution = distribution_since(since, before, now, flat(counts), alike=data.draw(st.booleans()))
+    parts = [data.draw(st.integers(0, 2**170)) for _ in distribution.stay]
     after = len(flat(counts))
     expected, by_secret = [0] * after, [0] * len(counts)
     sizes = [0] * len(parts)
-    for (cell, to), records in law.pairs().items():
+    for (cell, to), records in distribution.pairs().items():
         expected[to] += parts[cell] * records
         by_secret[to // len(counts[0])] += records
         sizes[cell] += records
-    assert law.carried(parts, after) == expected
-    assert law.by_secret == tuple(by_secret)
-    assert [law.row(cell)[1] for cell in range(len(parts))] == sizes
-    assert law.largest == max(sizes)
-    divided = law.divided(parts)
-    assert all(0 <= one * (size // law.common) - n < size for one, size, n in zip(divided, sizes, parts, strict=True))
+    assert distribution.carried(parts, after) == expected
+    assert distribution.by_secret == tuple(by_secret)
+    assert [distribution.row(cell)[1] for cell in range(len(parts))] == sizes
+    assert distribution.largest == max(sizes)
+    divided = distribution.divided(parts)
+    assert all(
+        0 <= one * (size // distribution.common) - n < size for one, size, n in zip(divided, sizes, parts, strict=True)
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(table(2, 3), table(2, 3), table(2, 3, 0).filter(lambda rows: any(map(any, rows))))
 def test_from_a_row_to_the_next_the_secret_stays(stayed: Rows, left: Rows, counts: Rows) -> None:
-    law = distribution_of_rows(NoisyRows(0.5, 4.0, stayed, left, (0,) * 100), 2, flat(counts))
+    distribution = distribution_of_rows(NoisyRows(0.5, 4.0, stayed, left, (0,) * 100), 2, flat(counts))
     values = (symbols("ab"), symbols("uvw"))
     certain = Since("", ((1, 0), (0, 1)), stayed, left)
-    assert law == distribution_since(certain, values, values, flat(counts), alike=True)
-    assert all(before // 3 == after // 3 for before, after in law.pairs())
+    assert distribution == distribution_since(certain, values, values, flat(counts), alike=True)
+    assert all(before // 3 == after // 3 for before, after in distribution.pairs())
 
 
 def test_nobody_stays_where_other_columns_are_published() -> None:
     values = (symbols("a"), symbols("uv"))
-    law = distribution_since(Since("", ((3,),), ((0, 0),), ((4, 5),)), values, values, (1, 3), alike=False)
-    assert law == MoveDistribution(
+    distribution = distribution_since(Since("", ((3,),), ((0, 0),), ((4, 5),)), values, values, (1, 3), alike=False)
+    assert distribution == MoveDistribution(
         ((OF_SECRETS,),), ((OF_INPUTS // 4, 3 * OF_INPUTS // 4),), (0, 0), (4, 5), (None, None)
     )
 

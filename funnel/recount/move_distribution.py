@@ -1,4 +1,4 @@
-"""Move law: the integer law of changes that noisy tables stand for, found a second time from its definition.
+"""Move distribution: the integer distribution of changes that noisy tables stand for, found again by its definition.
 
 What people have come from says how their secret changed (D), and whether the published input is the same still; who
 takes one anew has an input as common as it is now among those of their secret (A):
@@ -7,7 +7,7 @@ takes one anew has an input as common as it is now among those of their secret (
 
 Some of these take the input that they had, with the chance ``Σ_s D[s'][s] A[s][x']``. Where tables are by input, so
 many take one anew that as many as the tables say end at another one, to the nearest number, as far as there are people.
-So a law is carried in O(c'a' + c'c + ca) products, and no table of all pairs of cells is needed.
+So a distribution is carried in O(c'a' + c'c + ca) products, and no table of all pairs of cells is needed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def shares(counts: Sequence[int], whole: int) -> tuple[int, ...]:
     largest = found.index(max(found))
     found[largest] += whole - sum(found)
     if found[largest] < 1:
-        raise DataError("there are more values than a law of changes has parts for")
+        raise DataError("there are more values than a distribution of changes has parts for")
     return tuple(found)
 
 
@@ -159,7 +159,7 @@ class MoveDistribution:
 def distribution_since(
     since: Since, before: tuple[Symbols, Symbols], now: tuple[Symbols, Symbols], counts: Sequence[int], alike: bool
 ) -> MoveDistribution:
-    """The law of changes since an earlier version.
+    """The distribution of changes since an earlier version.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def distribution_since(
 
 
 def distribution_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -> MoveDistribution:
-    """The law from a row of a person to the next: the secret stays.
+    """The distribution from a row of a person to the next: the secret stays.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Joint laws with the output, for protocols that read the secret and for those that do not."""
+"""Joint distributions with the output, for protocols that read the secret and for those that do not."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 
 from funnel import Joint, Protocol, SpecError, measures
-from tests.funnel.measures.channels import channels, full_law
+from tests.funnel.measures.channels import channels, full_distribution
 
 
 @settings(max_examples=50)
 @given(channels())
-def test_every_law_is_a_marginal_of_the_full_one(channel: tuple[Joint, Protocol]) -> None:
+def test_every_distribution_is_a_marginal_of_the_full_one(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
-    law = full_law(joint, protocol)
-    assert measures.counted_distribution(joint, protocol, "inputs") == pytest.approx(law.sum(axis=0))
-    assert measures.counted_distribution(joint, protocol, "secret") == pytest.approx(law.sum(axis=1))
+    distribution = full_distribution(joint, protocol)
+    assert measures.counted_distribution(joint, protocol, "inputs") == pytest.approx(distribution.sum(axis=0))
+    assert measures.counted_distribution(joint, protocol, "secret") == pytest.approx(distribution.sum(axis=1))
     assert measures.counted_distribution(joint, protocol, "secret and inputs") == pytest.approx(
-        law.reshape(-1, law.shape[2])
+        distribution.reshape(-1, distribution.shape[2])
     )
 
 

@@ -1,4 +1,4 @@
-"""The laws that the papers experiment on: drawn with a fixed seed, or counted in Adult."""
+"""The distributions that the papers experiment on: drawn with a fixed seed, or counted in Adult."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import Joint
 
-# Records that a random law is rounded to, where the paper takes the law itself.
+# Records that a random distribution is rounded to, where the paper takes the distribution itself.
 _RECORDS = 10**6
 
 
 @dataclass(frozen=True)
-class Law:
-    """One law of (S, X), by all that it is made from.
+class Distribution:
+    """One distribution of (S, X), by all that it is made from.
 
     Attributes
     ----------
     kind : "uniform", "jeffreys", "sampled", "adult" or "counts"
-        Cells uniform in [0, 1] and normalised; Dirichlet(½); counts of records drawn from a Dirichlet(½) law; counts in
-        Adult; counts as they are.
+        Cells uniform in [0, 1] and normalised; Dirichlet(½); counts of records drawn from a Dirichlet(½) distribution;
+        counts in Adult; counts as they are.
     shape : tuple of int
         Secrets, then values of every published column; empty for Adult.
     seed : int
     records : int
-        That are drawn; only of sampled laws.
+        That are drawn; only of sampled distributions.
     columns : tuple of two str
         Secret and published column of Adult.
     without : tuple of two str
@@ -53,7 +53,7 @@ class Law:
     counts: tuple[tuple[int, ...], ...] = ()
 
     def content(self, data: Path) -> list[object]:
-        """All that the law depends on, as JSON values; the content of Adult by its digest."""
+        """All that the distribution depends on, as JSON values; the content of Adult by its digest."""
         said: list[object] = [self.kind, self.shape, self.seed, self.records, self.columns, self.without, self.counts]
         return [*said, _digest(data)] if self.kind == "adult" else said
 
@@ -63,7 +63,7 @@ class Law:
         Parameters
         ----------
         data : path
-            Of Adult as parquet; not looked at by other laws.
+            Of Adult as parquet; not looked at by other distributions.
 
         Raises
         ------
@@ -77,8 +77,8 @@ class Law:
         random = np.random.default_rng(self.seed)
         cells = (self.shape[0], prod(self.shape[1:]))
         if self.kind == "uniform":
-            law = random.random(cells)
-            counts = np.maximum(1, np.rint(law / law.sum() * _RECORDS))
+            distribution = random.random(cells)
+            counts = np.maximum(1, np.rint(distribution / distribution.sum() * _RECORDS))
         elif self.kind == "jeffreys":
             # A cell that rounds to no record has probability zero; a whole value without records is no value.
             while True:
@@ -87,8 +87,8 @@ class Law:
                     break
         else:
             while True:
-                law = random.dirichlet(np.full(prod(cells), 0.5))
-                counts = random.multinomial(self.records, law).reshape(cells).astype(np.float64)
+                distribution = random.dirichlet(np.full(prod(cells), 0.5))
+                counts = random.multinomial(self.records, distribution).reshape(cells).astype(np.float64)
                 if counts.sum(axis=1).all():
                     break
         return Joint.from_counts(counts.astype(np.int64), inputs=self._inputs())

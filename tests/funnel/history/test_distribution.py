@@ -1,4 +1,4 @@
-"""Laws in doubles against whole numbers, and the counts they are made of."""
+"""Distributions in doubles against whole numbers, and the counts they are made of."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def test_doubles_are_within_their_stated_error_of_whole_numbers(waves: list[Wave
             version=str(version),
             secret_bytes=bytes(range(32)),
         )
-        laws = distributions_before(step.past, step.followed, step.joint, step.observed.changes)
+        distributions = distributions_before(step.past, step.followed, step.joint, step.observed.changes)
         exact = ExactDistributions(step.past)
-        assert laws.sound.all()
-        assert 0 < laws.error < 1e-12
-        for node, law in zip(step.followed.tolist(), laws.values, strict=True):
+        assert distributions.sound.all()
+        assert 0 < distributions.error < 1e-12
+        for node, distribution in zip(step.followed.tolist(), distributions.values, strict=True):
             whole = exact.before(node, step.joint, step.observed.changes)
-            assert ((law == 0) == (whole == 0)).all()
-            quotients = [Fraction(float(p)) / int(n) for p, n in zip(law.flat, whole.flat, strict=True) if n]
+            assert ((distribution == 0) == (whole == 0)).all()
+            quotients = [Fraction(float(p)) / int(n) for p, n in zip(distribution.flat, whole.flat, strict=True) if n]
             # Equal up to a factor common to the history.
-            assert max(quotients) <= min(quotients) * (1 + 2 * Fraction(laws.error))
+            assert max(quotients) <= min(quotients) * (1 + 2 * Fraction(distributions.error))
 
 
-def test_a_law_near_the_smallest_double_is_not_trusted() -> None:
+def test_a_distribution_near_the_smallest_double_is_not_trusted() -> None:
     joint = funnel.Joint.from_counts([[5, 5], [5, 5]])
     changes = {0: Changes(np.array([0, 1, 2, 3]), np.array([0, 1, 2, 3]), np.array([5, 5, 5, 5]))}
     rare = np.array([[[2**63 - 1, 1], [1, 2**63 - 1]]], dtype=np.uint64)
@@ -53,8 +53,8 @@ def test_a_law_near_the_smallest_double_is_not_trusted() -> None:
     for version in range(10):
         chapter = _chapter(past, joint, changes | {version - 1: changes[0]}, rare, node, str(version))
         past, node = past.followed_by(chapter), past.size
-        laws = distributions_before(past, np.array([node]), joint, {version: changes[0]})
-        assert laws.sound[0] == (version < 7)
+        distributions = distributions_before(past, np.array([node]), joint, {version: changes[0]})
+        assert distributions.sound[0] == (version < 7)
     whole = ExactDistributions(past).before(node, joint, {9: changes[0]})
     assert whole[0, 0] == (2**63 - 1) ** 10
     assert whole[0, 1] == 1
@@ -79,7 +79,7 @@ def _chapter(past, joint, changes, library, node, version):  # type: ignore[no-u
     )
 
 
-def test_what_nobody_in_both_had_follows_the_law_of_the_version_for_secrets_that_they_have() -> None:
+def test_what_nobody_in_both_had_follows_the_distribution_of_the_version_for_secrets_that_they_have() -> None:
     joint = funnel.Joint.from_counts([[3, 1], [2, 2], [4, 0]])
     changes = Changes(np.array([0, 0]), np.array([0, 3]), np.array([2, 1]))
     assert secrets_of(joint, changes).tolist() == [2, 1, 0]
@@ -95,7 +95,7 @@ def test_tables_with_few_changes_are_multiplied_as_sparse_ones_to_the_same_resul
     random = np.random.default_rng(0)
     joint = funnel.Joint.from_counts(random.integers(0, 3, size=(2, 300)))
     changes = Changes.counted(random.integers(0, 400, 200), random.integers(0, 600, 200))
-    laws = random.dirichlet(np.ones(400), size=3)
+    distributions = random.dirichlet(np.ones(400), size=3)
     sparse = Kernel(400, joint, changes)
     assert not isinstance(sparse._table, np.ndarray)
     dense = np.zeros((400, 600))
@@ -104,7 +104,7 @@ def test_tables_with_few_changes_are_multiplied_as_sparse_ones_to_the_same_resul
     seen = secrets_of(joint, changes) > 0
     otherwise = (joint.counts * seen[:, None]).reshape(-1) / (joint.counts * seen[:, None]).sum()
     table = np.where(leaving[:, None] > 0, dense / np.maximum(leaving, 1)[:, None], otherwise)
-    assert sparse.after(laws) == pytest.approx(laws @ table, rel=1e-12)
+    assert sparse.after(distributions) == pytest.approx(distributions @ table, rel=1e-12)
 
 
 def test_an_output_that_never_occurs_is_no_history() -> None:
@@ -131,7 +131,9 @@ def test_changes_are_distinct_sorted_and_counted(before: list[int], after: list[
         ([-1, 0], [0, 1], [4, 6]),
     ],
 )
-def test_people_by_history_are_those_of_the_joint_law(nodes: list[int], inputs: list[int], records: list[int]) -> None:
+def test_people_by_history_are_those_of_the_joint_distribution(
+    nodes: list[int], inputs: list[int], records: list[int]
+) -> None:
     joint = funnel.Joint.from_counts([[1, 2], [3, 4]])
     assert Observed(joint, {}, np.array([0, 0]), np.array([0, 1]), np.array([4, 6])).records.tolist() == [4, 6]
     with pytest.raises(DataError, match="people by history and input"):

@@ -43,7 +43,7 @@ def recounted(joint: Joint) -> Recount:
     )
 
 
-def laws_of(joint: Joint, protocol: Protocol) -> Distributions:
+def distributions_of(joint: Joint, protocol: Protocol) -> Distributions:
     return Distributions(recounted(joint), ReleasedProtocol.parse(protocol.to_json()))
 
 
@@ -77,14 +77,14 @@ def test_a_step_is_the_least_above(least: float) -> None:
 
 @given(st.lists(st.integers(2, 90), max_size=3), st.integers(0, 150), st.integers(0, 2))
 @example([60], 150, 1)
-def test_the_law_of_public_shares_is_what_common_ones_leave_to_the_rare(
+def test_the_distribution_of_public_shares_is_what_common_ones_leave_to_the_rare(
     common: list[int], rare: int, never: int
 ) -> None:
     told = np.array([*common, *[1] * rare, *[0] * never, 1]) * 0.005
     shares = {(str(x),): float(share) for x, share in enumerate(told)}
-    law = distribution_of_rare(told, 0.005)
+    distribution = distribution_of_rare(told, 0.005)
     assert list(prior_distribution(shares, 0.005, wide=True).values()) == pytest.approx(
-        list(law / law.sum()), abs=1e-12
+        list(distribution / distribution.sum()), abs=1e-12
     )
     assert list(prior_distribution(shares, 0.005, wide=False).values()) == pytest.approx(
         list(told / told.sum()), abs=1e-12
@@ -118,26 +118,26 @@ def test_what_is_the_same_is_of_the_same_kind() -> None:
 
 
 @given(st.data(), joints(max_secrets=3, max_inputs=4))
-def test_laws_are_those_of_the_library(data: st.DataObject, joint: Joint) -> None:
+def test_distributions_are_those_of_the_library(data: st.DataObject, joint: Joint) -> None:
     protocol = data.draw(channels(joint))
-    laws = laws_of(joint, protocol)
-    assert laws.outside == 0
-    assert math.isclose(laws.information.utility, measures.mutual_information(joint, protocol), abs_tol=1e-9)
-    assert math.isclose(laws.information.entropy, joint.entropy, abs_tol=1e-9)
-    assert math.isclose(laws.share, measures.normalised_mutual_information(joint, protocol), abs_tol=1e-6)
-    assert math.isclose(laws.guess, measures.guess_accuracy(joint, protocol), abs_tol=1e-9)
-    assert math.isclose(laws.prior_guess, float(joint.p_input.max()), abs_tol=1e-9)
+    distributions = distributions_of(joint, protocol)
+    assert distributions.outside == 0
+    assert math.isclose(distributions.information.utility, measures.mutual_information(joint, protocol), abs_tol=1e-9)
+    assert math.isclose(distributions.information.entropy, joint.entropy, abs_tol=1e-9)
+    assert math.isclose(distributions.share, measures.normalised_mutual_information(joint, protocol), abs_tol=1e-6)
+    assert math.isclose(distributions.guess, measures.guess_accuracy(joint, protocol), abs_tol=1e-9)
+    assert math.isclose(distributions.prior_guess, float(joint.p_input.max()), abs_tol=1e-9)
     lifts = measures.lift(joint, protocol)
     for s, symbol in enumerate(joint.secret.symbols):
         for y in range(len(protocol.outputs)):
-            if symbol in laws.secrets:
-                found = laws.lift(symbol, y)
+            if symbol in distributions.secrets:
+                found = distributions.lift(symbol, y)
                 assert math.isnan(lifts[s, y]) if found is None else math.isclose(found, lifts[s, y], rel_tol=1e-9)
 
 
-def test_a_protocol_of_other_columns_has_no_law() -> None:
+def test_a_protocol_of_other_columns_has_no_distribution() -> None:
     joint = Joint.from_counts([[3, 1], [1, 3]])
     half = np.full((2, 2), 2**62, dtype=np.uint64)
     other = Alphabet(("another",), joint.inputs.symbols)
     with pytest.raises(DataError, match="not those of the spec"):
-        assert laws_of(joint, Protocol(half, half[:, 0], other, other)).information
+        assert distributions_of(joint, Protocol(half, half[:, 0], other, other)).information

@@ -1,13 +1,14 @@
-"""Path laws: P(secret, input | everything published about a person), for every history, between proven limits.
+"""Path distributions: P(secret, input | everything published about a person), for every history, between proven limits.
 
-The law of a history is a product of sums of non-negative numbers. It is kept as whole numbers of at least 160 bits that
-are never below it (up to a factor common to all cells, which no condition on a law depends on), with a proven bound on
-how far above: every step rounds up, so that what is possible stays possible, and adds at most one unit of the smallest
-number to the relative error. Hundreds of histories are carried from version to version at once, side by side in one
-whole number. No floating point takes part. Where the limits do not decide, `ExactDistributions` has fractions.
+The distribution of a history is a product of sums of non-negative numbers. It is kept as whole numbers of at least 160
+bits that are never below it (up to a factor common to all cells, which no condition on a distribution depends on), with
+a proven bound on how far above: every step rounds up, so that what is possible stays possible, and adds at most one
+unit of the smallest number to the relative error. Hundreds of histories are carried from version to version at once,
+side by side in one whole number. No floating point takes part. Where the limits do not decide, `ExactDistributions` has
+fractions.
 
-What was secret of people in an earlier version is carried along: from that version on, a history has as many such laws
-as there were secrets, each of the people who had one.
+What was secret of people in an earlier version is carried along: from that version on, a history has as many such
+distributions as there were secrets, each of the people who had one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.chapters import NEW, Carrying, Chapter, Tree, carried_exactly
-from funnel.recount.move_law import MoveDistribution
+from funnel.recount.move_distribution import MoveDistribution
 from funnel.recount.packed import BITS, divided_up, packed, scaled_up, unpacked, width_for
 from funnel.recount.promise import Group
 
@@ -32,7 +33,7 @@ _Begins = tuple[int, int, Group | None]
 
 @dataclass(frozen=True)
 class HistoryDistribution:
-    """The law of (secret, input) given a history, before a version.
+    """The distribution of (secret, input) given a history, before a version.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class _Known:
         found = Fraction(sum(map(sum, self.parts)), sum(map(sum, whole.parts)))
         return float(found * Fraction(2) ** (self.power - whole.power))
 
-    def law(self, node: int, c: int, row: int = 1) -> HistoryDistribution:
+    def distribution(self, node: int, c: int, row: int = 1) -> HistoryDistribution:
         """Before a version of c secrets, or a row in it with a secret of its own."""
         if self.secret_of is None:
             return HistoryDistribution(node, self.parts[0], self.excess, row=row)
@@ -164,7 +165,7 @@ class _Ended:
 
 
 class PathDistributions:
-    """Laws of all histories of a register, version by version; of each first by the secret now, then by earlier ones.
+    """Distributions of all histories of a register by version; of each by the secret now, then by earlier ones.
 
     Parameters
     ----------
@@ -174,9 +175,9 @@ class PathDistributions:
 
     Notes
     -----
-    A version costs O(h k) products for h histories and k different changes, some nanoseconds each, and holds the laws
-    of the histories that later versions go on from: 20 bytes a cell. All that once more for every secret of every
-    earlier version, and for everything that may be known besides.
+    A version costs O(h k) products for h histories and k different changes, some nanoseconds each, and holds the
+    distributions of the histories that later versions go on from: 20 bytes a cell. All that once more for every secret
+    of every earlier version, and for everything that may be known besides.
     """
 
     def __init__(self, tree: Tree, known: Mapping[int, Sequence[Group]] | None = None) -> None:
@@ -186,7 +187,7 @@ class PathDistributions:
         self._ends: dict[int, list[_Ended]] = {}
 
     def versions(self) -> Iterator[tuple[Chapter, Iterator[HistoryDistribution]]]:
-        """Every version with the laws of the histories that its people had; each has to be read to its end."""
+        """Every version with the distributions of the histories that its people had; each has to be read to its end."""
         for chapter in self._tree.chapters:
             yield chapter, self._distributions(chapter)
             self._ends = {n: end for n, end in self._ends.items() if self._last[n] > chapter.ordinal}
@@ -214,11 +215,13 @@ class PathDistributions:
                     ended = [one.ended(rows[y], chapter.a) for one in every]
                     self._ends[child] = [one for one in ended if one is not None]
                 for one in known:
-                    # Where all rows of a person in a version have one secret, the law now is by that.
+                    # Where all rows of a person in a version have one secret, the distribution now is by that.
                     if one.secret_of != chapter.ordinal or members:
-                        law = one.law(node, chapter.c, row if members else 1)
-                        yield law if one.group is None else replace(law, share=one.of_people(known[0]))
-                whole = known[0].law(node, chapter.c)
+                        distribution = one.distribution(node, chapter.c, row if members else 1)
+                        yield (
+                            distribution if one.group is None else replace(distribution, share=one.of_people(known[0]))
+                        )
+                whole = known[0].distribution(node, chapter.c)
                 for group in may_know:
                     found = whole.within(group, chapter.a)
                     if any(found.cells):
@@ -251,7 +254,7 @@ def _carried(
 ) -> Iterator[tuple[int, list[_Known]]]:
     """What is known of some histories that end in one version, before another one."""
     narrow = width_for(1 << BITS)
-    # A cell of the law is at most the sum of all that is carried, and of what each division rounded up.
+    # A cell of the distribution is at most the sum of all that is carried, and of what each division rounded up.
     slot = width_for((n_before + 1) * ((carrying.common << BITS) + carrying.largest))
     parts = [
         carrying.divided([int.from_bytes(content[at : at + narrow], "little") for at in range(0, len(content), narrow)])
@@ -260,12 +263,12 @@ def _carried(
         for content in end.contents
     ]
     totals = carrying.carried([packed(column, slot) for column in zip(*parts, strict=True)], n_after)
-    laws = zip(*(unpacked(total, len(parts), slot) for total in totals), strict=True)
+    distributions = zip(*(unpacked(total, len(parts), slot) for total in totals), strict=True)
     divided = iter(parts)
     for node, known in ends:
         found = []
         for end in known:
-            carried = [list(next(laws)) for _ in end.contents]
+            carried = [list(next(distributions)) for _ in end.contents]
             unit = _unit([n for _ in end.contents for n in next(divided)])
             found.append(_Known(end.secret_of, carried, end.excess + unit, end.row, end.group, end.power))
         yield node, found
@@ -282,7 +285,7 @@ def _unit(numbers: Sequence[int]) -> int:
 
 
 class ExactDistributions:
-    """Laws of histories in fractions, for the few that limits do not decide.
+    """Distributions of histories in fractions, for the few that limits do not decide.
 
     Parameters
     ----------
@@ -297,7 +300,7 @@ class ExactDistributions:
         self.tree = tree
         self._known = lru_cache(4096)(self._before)
 
-    def law(
+    def distribution(
         self, node: int, version: int, secret_of: int | None = None, row: int = 1, group: Group | None = None
     ) -> list[Fraction]:
         """P(s, x | h) before a version, up to a factor, length c a; s now, or in an earlier version of the history.
@@ -308,9 +311,9 @@ class ExactDistributions:
         chapter = self.tree.chapters[version]
         whole, *begun = self._known(node, version, None if secret_of is None else (secret_of, row, group))
         if begun:
-            found = begun[0].law(node, chapter.c)
+            found = begun[0].distribution(node, chapter.c)
         elif secret_of is None:
-            found = whole.law(node, chapter.c)
+            found = whole.distribution(node, chapter.c)
             found = found if group is None else found.within(group, chapter.a)
         else:
             rows = row - self.tree.next_row(node, version)
