@@ -15,6 +15,7 @@ from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
 from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Figures
+from funnel.release.report_parts import nats_of
 from funnel.spec import ReleaseSpec
 
 # Of utilities, as tables of mechanisms tell them.
@@ -120,7 +121,7 @@ def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, figure
             f"# {plain(spec.title)} {published.version}",
             "",
             f"- **Bound**: {spec.guarantee.canonical} on {plain(', '.join(spec.secret))}",
-            f"- **Level at most**: {float(figures.level):.12g} nats",
+            f"- **Level at most**: {nats_of(figures.level):.12g} nats",
             *(
                 []
                 if figures.explained is None

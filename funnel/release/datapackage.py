@@ -27,6 +27,7 @@ from funnel.release.privacy_block import (
 from funnel.release.protection import Protection
 from funnel.release.public_report import PublicReport
 from funnel.release.published_values import published_values
+from funnel.release.report_parts import nats_of
 from funnel.spec import ReleaseSpec
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -182,7 +183,7 @@ def _privacy(
         meaning=meaning_for(
             parse_guarantee(report.guarantee), protocol.inputs.columns, spec.secret, spec.groups.at_once
         ),
-        level=float(figures.level),
+        level=nats_of(figures.level),
         secret=spec.secret,
         published=spec.released,
         mechanism=protocol.mechanism,

@@ -15,6 +15,7 @@ from funnel.release.document import Decimal, Document, Part, Probability, Sha256
 from funnel.release.protection import Protection
 from funnel.release.public.findings import PublicRelease
 from funnel.release.public.public_distributions import PublicDistributions
+from funnel.release.report_parts import nats_of
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"
@@ -217,7 +218,7 @@ def protocol_document(
             title=guarantee.title,
             declared=str(guarantee),
             unit="nats",
-            level=float(figures.level),
+            level=nats_of(figures.level),
             secret=distributions.secret.columns,
         ),
         utility=Utility(

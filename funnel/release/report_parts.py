@@ -19,6 +19,11 @@ Level = Annotated[float | Literal["infinite"], BeforeValidator(_in_json)]
 Total = Annotated[int, Field(ge=0)]
 
 
+def nats_of(level: float | str) -> float:
+    """A level of a report as a number, in nats."""
+    return math.inf if level == "infinite" else float(level)
+
+
 class EstimatedValue(Part):
     """A value of one column, and the standard error of estimating its share from the records; None if they cannot."""
 

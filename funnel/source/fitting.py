@@ -179,8 +179,9 @@ def misfits(spec: ReleaseSpec, codings: Codings) -> Iterator[str]:
         )
     if open_columns := _open_columns(spec, codings):
         complete = ", ".join(map(toml_text, (*spec.complete, *open_columns)))
+        named = " and ".join(map(repr, open_columns))
         yield (
-            f"under noise {listed(map(repr, open_columns))} {'has' if len(open_columns) == 1 else 'have'} a category "
+            f"under noise {named} {'has' if len(open_columns) == 1 else 'have'} a category "
             "for missing or other values, whether or not a record has one, and versions about the same people can lose "
             "most of what they could leave unchanged by it; list all their values in [categories] and write complete = "
             f"[{complete}] before the first section"

@@ -81,7 +81,7 @@ def test_what_is_told_is_what_follows(protocol: Protocol) -> None:
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS[:3], singular()], ids=lambda one: one.mechanism)
 def test_the_noise_of_departures_and_all_records_are_in_what_is_told(protocol: Protocol) -> None:
-    noise = NoisyAverages(0.25, 3 << 20, np.zeros(len(protocol.outputs), dtype=np.int64))
+    noise = NoisyAverages(0.25, np.zeros(len(protocol.outputs), dtype=np.int64), 3 << 20)
     numbers, records = told(protocol, records=5 * JOINT.n, noise=noise), 5 * JOINT.n
     assert failures(numbers, protocol, records=records, departures=noise.scale) == []
     for said in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +29,23 @@ JOINT = Joint.from_counts([[400, 100], [100, 300]])
 
 def test_one_line_of_the_summary_is_about_all_versions() -> None:
     protocol = fit("grr", JOINT, LIP(0.5))
-    public = public_of(JOINT, protocol, LIP(0.5)).findings
+    public = public_of(JOINT, protocol, LIP(0.5)).findings.figures
     published = Published("1.4.0", "folder", "report.html", "internal", "key")
-    spec = spec_of("people.parquet", ".")
-    alone = _summary(spec, published, protocol, public)
-    assert "same people" not in alone
-    together = _summary(
-        spec, published, protocol, replace(public, history=History(versions=5, share_alone=0.98, outside_at_most=0.02))
-    )
-    (line,) = set(together.splitlines()) - set(alone.splitlines())
+
+    def summary(versions: int | None) -> str:
+        history = None if versions is None else History(versions=versions, share_alone=0.98, outside_at_most=0.02)
+        return _summary(
+            spec_of("people.parquet", "."), published, protocol, public.model_copy(update={"history": history})
+        )
+
+    assert "same people" not in summary(None)
+    (line,) = set(summary(5).splitlines()) - set(summary(None).splitlines())
     assert line == (
         "- **About the same people**: one bound for all 5 versions together; this one alone would have kept 98.0%; "
         "earlier versions take at most 2.0% of the people out of it, as frequencies changed or as earlier values go "
         "with a later secret"
     )
-    first = _summary(
-        spec, published, protocol, replace(public, history=History(versions=1, share_alone=0.98, outside_at_most=0.02))
-    )
-    assert "one bound for this and all later versions together" in first
+    assert "one bound for this and all later versions together" in summary(1)
 
 
 ROWS = {

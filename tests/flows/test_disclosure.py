@@ -20,7 +20,7 @@ from funnel.progress import quiet
 from funnel.readers.formats import open_source
 from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
-from funnel.release.public import share_step
+from funnel.release.public.rounding import share_step
 from funnel.release.public_report import PublicReport
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.source.coding import Codings

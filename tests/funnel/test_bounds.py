@@ -129,6 +129,7 @@ _MADE_BY_HAND = {
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint distribution it was made from",
     "guarantees/base.py": "the counts a few outputs of a sparse protocol look at, of one without bounds alone",
     "guarantees/known_columns.py": "the records of an event, whose bounds are those of the box it is made with",
+    "donors/wide_tables.py": "refuses counts that are known up to noise",
     "donors/record_classes.py": "exact counts, before they are protected",
     "donors/composition.py": "exact counts by class and part, before they are protected",
     "disclosure/threshold.py": "exact counts, for the grouping of values",

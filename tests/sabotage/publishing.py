@@ -539,7 +539,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         "fresh=decision.fresh,",
         "fresh=False,",
-        "accounted.require_accounted",
+        "validated.require_accounted",
     ),
     Mutant(
         "fewer people in the record",
@@ -547,7 +547,7 @@ PUBLISHING = [
         "funnel.pipeline.tasks.publish",
         "rows=run.snapshot.rows,",
         "rows=run.snapshot.rows - 1,",
-        "accounted.require_accounted",
+        "validated.require_accounted",
     ),
     Mutant(
         "another bound in the ledger",

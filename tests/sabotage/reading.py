@@ -238,7 +238,7 @@ READING = [
         "funnel.release.decision",
         "if there and is_this(there[-1].record) and not again:",
         "if there:",
-        "accounted.require_same_spec",
+        "validated.require_same_spec",
         OTHER_BOUND,
     ),
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from funnel.joint import FloatArray, IntArray
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
-from funnel.release.report_parts import Level, Unchanged
+from funnel.release.report_parts import Level, Unchanged, nats_of
 
 Figures = dict[str, float]
 """Every figure of the annex by its name; shares are of one."""
@@ -136,7 +136,7 @@ def _observers(kept: Unchanged) -> Figures:
 
 
 def _factor(level: Level) -> float:
-    return math.inf if level == "infinite" else math.exp(level)
+    return math.exp(nats_of(level))
 
 
 def _groups(report: PublicReport) -> Figures:

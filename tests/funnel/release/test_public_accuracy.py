@@ -51,7 +51,7 @@ def test_errors_are_those_of_estimates_from_many_draws() -> None:
 def test_errors_are_those_of_estimates_that_departures_are_taken_off_of(name: str) -> None:
     """Of twice as many records as there are people, as of people with several rows."""
     protocol, records = fit(name, JOINT, LIP(0.5)), 2 * JOINT.n
-    told = NoisyAverages(0.25, 40 * PARTS, np.zeros(len(protocol.outputs), dtype=np.int64))
+    told = NoisyAverages(0.25, np.zeros(len(protocol.outputs), dtype=np.int64), 40 * PARTS)
     departed = DepartedShares.of_counts(
         told.counts.astype(float), discrete_laplace_variance(told.scale), records * PARTS
     )
