@@ -22,6 +22,7 @@ from funnel.sampling.key_column import KEY_COLUMN, stored_digests
 from funnel.spec import ReleaseSpec
 from funnel.tails import likeness
 
+_BY_COUNTS = "; a sample of others by quotas, whose counts are like that, is released under another name"
 # How likely counts of different people are taken for those of the same ones, at most.
 FALSE_ALARM = 1e-6
 # The first and the last 64 bits of a digest, in this order.
@@ -133,10 +134,10 @@ def _require_other_counts(one: Earlier, counted: Joint) -> None:
         return
     first, second = _counts_of(before, common), _counts_of(counted, common)
     if first == second and len(common) == len(names):
-        raise _same_people(one, "are as many with every combination of values as the records of", "")
+        raise _same_people(one, "are as many with every combination of values as the records of", _BY_COUNTS)
     cells = sorted(first.keys() | second.keys())
     if likeness(*(np.array([counts[cell] for cell in cells]) for counts in (first, second))) <= FALSE_ALARM:
-        raise _same_people(one, "are more alike than other people would be, once in a million versions, to", "")
+        raise _same_people(one, "are more alike than other people would be, once in a million versions, to", _BY_COUNTS)
 
 
 def _counts_of(joint: Joint, columns: Sequence[str]) -> Counter[tuple[str, ...]]:
