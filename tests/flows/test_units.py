@@ -18,7 +18,7 @@ from funnel.audit.recheck import recheck
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.history import row_choice
-from funnel.history.history_status import Standing
+from funnel.history.history_status import HistoryStatus
 from funnel.history.together import best_together
 from funnel.joint import Joint
 from funnel.pipeline.flows.pipeline import run_release
@@ -280,9 +280,9 @@ def test_a_release_searches_no_rows_that_its_plan_has_found(tmp_path: Path, monk
     path = project(tmp_path)
     searched: list[int] = []
 
-    def counted(standing: Standing, *arguments: object) -> tuple[np.ndarray, np.ndarray]:
-        searched.append(len(standing.nodes))
-        return best_together(standing, *arguments)  # type: ignore[arg-type]
+    def counted(status: HistoryStatus, *arguments: object) -> tuple[np.ndarray, np.ndarray]:
+        searched.append(len(status.nodes))
+        return best_together(status, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(row_choice, "best_together", counted)
     monkeypatch.setattr(row_choice, "_WORTH_KEEPING", 0.0)

@@ -59,8 +59,7 @@ def test_listed_values_have_all_their_spellings_and_one_category(tmp_path: Path)
         here = [symbol[column] == category for symbol in joint.inputs.symbols]
         wanted = [group_of.get(one, one) == category for one in table["trust"]]
         assert joint.counts[:, here].sum() == sum(wanted) > 0
-    print(notes)
-    assert any("trust has values of several spellings" in note and "' agree '" in note for note in notes)
+    assert any("trust has values of several spellings" in note and "'STRONGLY DISAGREE'" in note for note in notes)
     assert any("ill has values of several spellings: 'Yes' is taken for 'yes'" in note for note in notes)
 
 
