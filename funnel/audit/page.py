@@ -135,9 +135,8 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
 def check_numbers(known: AuditContext) -> Found:
     """The figures of the report are those of the protocol and the data package."""
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
-    told, utility = known.report, document.utility
+    told, utility, privacy = known.report, document.utility, known.privacy
     figures = told.figures
-    privacy = known.privacy
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
     confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
     pairs = {
@@ -184,18 +183,24 @@ def check_numbers(known: AuditContext) -> Found:
         },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
-    for row in told.compared if told.utility == "information" else ():
-        if not _is_kept(row, utility.entropy_nats, share_step(known.public_rows)):
-            yield f"{folder.numbers.name}: compared.utility is no such share of what there is to know"
+    yield from _not_kept(known)
     for key, (one, other) in pairs.items():
         if one != other:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
     yield from _left_out(known)
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
-    all_said = (*stated, *_guess_complaints(known), *_judged_complaints(known))
-    yield from (f"{folder.numbers.name}: {said}" for said in all_said)
+    others = (*_guess_complaints(known), *_judged_complaints(known))
+    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *others))
     unknown = "; ".join(untold(told.content(), document.rounded))
     return f"those of the protocol and the data package; could not be checked from public files: {unknown}"
+
+
+def _not_kept(known: AuditContext) -> Iterator[str]:
+    """Compared mechanisms whose utility is not the share that is stated of what there is to know."""
+    told, step = known.report, share_step(known.public_rows)
+    for row in told.compared if told.utility == "information" else ():
+        if not _is_kept(row, known.document.utility.entropy_nats, step):
+            yield f"{known.folder.numbers.name}: compared.utility is no such share of what there is to know"
 
 
 # Of the words of `Check.needs`: of what there is of every version as it is judged, and what is there only later.

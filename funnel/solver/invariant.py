@@ -154,10 +154,8 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     """
     if weights not in WEIGHTINGS:
         raise SpecError(f"records unchanged are weighted by {', '.join(WEIGHTINGS)}, not by {weights!r}")
-    distribution = joint.p_input
-    by = {"root": np.sqrt(distribution), "share": distribution, "uniform": (distribution > 0).astype(np.float64)}[
-        weights
-    ]
+    p = joint.p_input
+    by = {"root": np.sqrt(p), "share": p, "uniform": (p > 0).astype(np.float64)}[weights]
     return np.asarray(by / by.sum())
 
 
@@ -281,19 +279,17 @@ class _Search:
 
         False where rounding keeps them from getting near enough.
         """
-        distribution = self._distribution
-        programme = InteriorProgramme(
-            distribution, self._worth, (self._spaces * distribution, self._all * distribution), self._budget
-        )
+        p = self._distribution
+        programme = InteriorProgramme(p, self._worth, (self._spaces * p, self._all * p), self._budget)
         least = self._gap * _PRECISION
         gap = max(_FIRST_GAP, least) if self._conditions.sets else least
         for _ in range(_ROUNDS):
             found = programme.solve(gap)
             self._prove(found)
-            families, shares = self._families(found.flows / distribution, _SLACK * self._gap)
+            families, shares = self._families(found.flows / p, _SLACK * self._gap)
             shares = np.maximum(shares, self._broken(found.flows).shares)
             done = self._is_done(found, shares, _ENOUGH)
-            if not done and gap == least and float(self._worth @ _pooled(shares, distribution)) <= least:
+            if not done and gap == least and float(self._worth @ _pooled(shares, p)) <= least:
                 # What is left is the bound, and what the margin takes off it.
                 self._prove(programme.solve(least, with_margin=False))
                 done = self._is_done(found, shares, _ENOUGH)
