@@ -60,7 +60,7 @@ people = "same"
 
 [output]
 folder = "releases"
-workspace = "work"
+workspace = ".funnel"
 
 [metadata]
 licence = "CC-BY-4.0"
@@ -90,7 +90,7 @@ def _sample(name: str, place: Path) -> Path:
     for before, after in (
         ('"adult.parquet"', f'"{ROOT / "data" / "adult.parquet"}"'),
         ('"../releases"', '"releases"'),
-        ('"../.funnel"', '"work"'),
+        ('"../.funnel"', '".funnel"'),
     ):
         text = text.replace(before, after)
     spec = place / f"{name}.toml"
