@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ _NEGLIGIBLE = 1e-6
 # How likeness is weighed: for a fifth, a thirtieth and a 250th of the spread of counts of different records.
 _TILTS = (2.0, 16.0, 128.0)
 # Counts of fewer records are put together, as are those of more than so many groups; and where a sum over them ends.
-_GROUP, _GROUPS, _SPREADS = 50, 1000, 8.0
+_GROUP, _GROUPS, _SPREADS = 50, 20_000, 8.0
 
 
 def binomial_two_sided(counts: Whole, totals: Whole, weights: Whole, wholes: Whole) -> FloatArray:
@@ -105,35 +106,37 @@ def fisher(p_values: FloatArray) -> float:
     return 0.0 if np.isinf(surprise) else min(1.0, float(gammaincc(len(p_values), surprise)) * ROUNDING)
 
 
-def likeness(first: IntArray, second: IntArray) -> float:
+def likeness(strata: Sequence[tuple[IntArray, IntArray]]) -> float:
     """A p-value, never below the exact one, of two tables of counts being as alike as they are; 1 for no table.
 
     If the records of both were drawn independently from one population, it is at most t with a probability of at most
-    t, whatever that population is: tables of the same people are more alike than those of others.
+    t, whatever that population is, and however many records of each stratum a design takes: tables of the same people
+    are more alike than those of others.
 
     Parameters
     ----------
-    first, second : ndarray of int64, shape (k,)
-        Counts of the same k values.
+    strata : sequence of pairs of ndarray of int64, shape (k,)
+        Of each stratum the counts of the same k values in both tables.
 
     Notes
     -----
-    Given the sums of both tables, the first is hypergeometric, one value after another given those before. With z the
+    Given both sums of a stratum, its first counts are hypergeometric, one value after another given those before; those
+    of several strata are independent given their sums. With z the
     distance of a count from its expectation in standard deviations, ``Π exp(-λ z²) / E exp(-λ z²)``, each expectation
     given the values before, has the expectation 1 for every λ > 0, so it is above 1/t with a probability of at most t
     (Markov). Three λ are tried, so the least of the bounds is times three.
     Values of few records are put together first, by the sums alone.
     """
-    pooled = np.asarray(first + second, dtype=np.int64)
-    total, drawn = int(pooled.sum()), int(first.sum())
-    enough = max(_GROUP, -(-total // _GROUPS))
+    enough = max(_GROUP, -(-sum(int((first + second).sum()) for first, second in strata) // _GROUPS))
     exponents = np.zeros(len(_TILTS))
-    marked = found = 0
-    for count, of_first in zip(pooled.tolist(), first.tolist(), strict=True):
-        marked, found = marked + count, found + of_first
-        if marked >= enough and total > marked:
-            exponents += _tilted(found, marked, drawn, total)
-            total, drawn, marked, found = total - marked, drawn - found, 0, 0
+    for first, second in strata:
+        total, drawn = int((first + second).sum()), int(first.sum())
+        marked = found = 0
+        for count, of_first in zip((first + second).tolist(), first.tolist(), strict=True):
+            marked, found = marked + count, found + of_first
+            if marked >= enough and total > marked:
+                exponents += _tilted(found, marked, drawn, total)
+                total, drawn, marked, found = total - marked, drawn - found, 0, 0
     return float(min(1.0, len(_TILTS) * ROUNDING * np.exp(min(0.0, exponents.min()))))
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from funnel.errors import LedgerError, SpecError
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.release.documents import JointDocument
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
@@ -25,6 +25,9 @@ from funnel.tails import likeness
 _BY_COUNTS = "; a sample of others by quotas, whose counts are like that, is released under another name"
 # How likely counts of different people are taken for those of the same ones, at most.
 FALSE_ALARM = 1e-6
+FEWEST = 50
+"""Records of both tables that are held against each other in a stratum at least, besides the commonest secret."""
+_Counts = Counter[tuple[str, ...]]
 # The first and the last 64 bits of a digest, in this order.
 _DIGEST = np.dtype([("high", "<u8"), ("low", "<u8")])
 Digests = npt.NDArray[np.void]
@@ -135,12 +138,11 @@ def _require_other_counts(one: Earlier, counted: Joint) -> None:
     first, second = _counts_of(before, common), _counts_of(counted, common)
     if first == second and len(common) == len(names):
         raise _same_people(one, "are as many with every combination of values as the records of", _BY_COUNTS)
-    cells = sorted(first.keys() | second.keys())
-    if likeness(*(np.array([counts[cell] for cell in cells]) for counts in (first, second))) <= FALSE_ALARM:
+    if likeness(_strata(first, second, sum(name in counted.secret.columns for name in common))) <= FALSE_ALARM:
         raise _same_people(one, "are more alike than other people would be, once in a million versions, to", _BY_COUNTS)
 
 
-def _counts_of(joint: Joint, columns: Sequence[str]) -> Counter[tuple[str, ...]]:
+def _counts_of(joint: Joint, columns: Sequence[str]) -> _Counts:
     """How often every combination of the values of some columns occurs."""
     names = (*joint.secret.columns, *joint.inputs.columns)
     places = [names.index(column) for column in columns]
@@ -149,6 +151,35 @@ def _counts_of(joint: Joint, columns: Sequence[str]) -> Counter[tuple[str, ...]]
         symbol = joint.secret.symbols[s] + joint.inputs.symbols[x]
         counted[tuple(symbol[place] for place in places)] += int(joint.counts[s, x])
     return counted
+
+
+def _strata(first: _Counts, second: _Counts, secrets: int) -> list[tuple[IntArray, IntArray]]:
+    """The counts of secrets, the first so many of all columns, by the other columns, neighbours of few records in one.
+
+    How many records a table has with each combination of other columns may be by design, as in stratified samples.
+    """
+    by_given: dict[tuple[str, ...], tuple[_Counts, _Counts]] = {}
+    for table, counts in enumerate((first, second)):
+        for cell, count in counts.items():
+            given, value = (cell[secrets:], cell[:secrets]) if secrets else ((), cell)
+            by_given.setdefault(given, (Counter(), Counter()))[table][value] += count
+    strata: list[tuple[_Counts, _Counts]] = []
+    is_full = True
+    for _, tables in sorted(by_given.items()):
+        if is_full:
+            strata.append(tables)
+        else:
+            strata[-1] = (strata[-1][0] + tables[0], strata[-1][1] + tables[1])
+        pooled = strata[-1][0] + strata[-1][1]
+        is_full = pooled.total() - max(pooled.values()) >= FEWEST
+    if not is_full and len(strata) > 1:
+        last = strata.pop()
+        strata[-1] = (strata[-1][0] + last[0], strata[-1][1] + last[1])
+    values = [sorted(one.keys() | other.keys()) for one, other in strata]
+    return [
+        (np.array([one[value] for value in there]), np.array([other[value] for value in there]))
+        for there, (one, other) in zip(values, strata, strict=True)
+    ]
 
 
 def _same_people(one: Earlier, how: str, beside: str) -> SpecError:

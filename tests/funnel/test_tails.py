@@ -72,7 +72,7 @@ def test_a_likeness_is_a_p_value(cells: list[tuple[int, int]], group: int) -> No
             last = drawn - sum(some)
             if 0 <= last <= pooled[-1]:
                 table = np.array([*some, last])
-                p = likeness(table, pooled - table)
+                p = likeness([(table, pooled - table)])
                 ways[p] = ways.get(p, 0) + prod(comb(int(n), int(k)) for n, k in zip(pooled, table, strict=True))
     total, below = sum(ways.values()), 0
     for p, number in sorted(ways.items()):
@@ -86,11 +86,15 @@ def test_the_same_people_are_alike_and_others_are_not() -> None:
     first, anew = (random.choice(42, size=30_000, p=shares) for _ in range(2))
 
     def against(other: IntArray) -> float:
-        return likeness(*(np.bincount(people, minlength=42) for people in (first, other)))
+        return likeness([(np.bincount(first, minlength=42), np.bincount(other, minlength=42))])
 
     assert against(first[1:]) < 1e-30
     assert against(np.append(anew[:1500], first[1500:])) < 1e-12
     assert against(anew) > 0.01
     # Other people of another population are less alike than those of one.
     assert against(np.append(anew[:15_000], anew[:15_000])) > 0.01
-    assert likeness(np.zeros(3, dtype=np.int64), np.array([5, 0, 9])) == likeness(np.array([9]), np.array([9])) == 1
+    assert (
+        likeness([(np.zeros(3, dtype=np.int64), np.array([5, 0, 9]))])
+        == likeness([(np.array([9]), np.array([9]))])
+        == 1
+    )
