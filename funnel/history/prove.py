@@ -49,7 +49,7 @@ class Proven:
     reached: tuple[Reached, ...]
 
     def figures(self, status: HistoryStatus, observed: Observed) -> dict[str, Any]:
-        """What a `Step` says of how far these go, about the people of a status."""
+        """What a `Step` says of how far these go, about the people that have these histories."""
         furthest = self.furthest
         return {
             "level": furthest.level,

@@ -158,7 +158,11 @@ class AveragesPart(NoisyPart):
         return self.counts
 
     def _tables(self) -> NoisyAverages:
-        return NoisyAverages(self.epsilon, np.array(self.counts, dtype=np.int64), getattr(self, "length", PARTS))
+        return NoisyAverages(self.epsilon, np.array(self.counts, dtype=np.int64), self._of_one_person())
+
+    def _of_one_person(self) -> int:
+        """What one person adds to all of them together at most, in parts of a record."""
+        return PARTS
 
 
 class MeansPart(AveragesPart):
@@ -202,6 +206,9 @@ class DeparturesPart(AveragesPart):
     """
 
     length: Annotated[int, Field(ge=1, lt=MAX_ROWS)]
+
+    def _of_one_person(self) -> int:
+        return self.length
 
 
 TABLES = ("changes", "rows", "means", "departures")
