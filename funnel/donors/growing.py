@@ -329,9 +329,16 @@ def grown(
         return np.asarray(~rules.dominant(tables, tables.sum(axis=0), totals, joint.n).any(axis=0))
 
     found = record_classes(joint, least, MOST_CLASSES, rules.minimum_cell, allowed, known, progress)
-    if len(found.names) < 2:
+    if len(found.names) > 1:
+        return found
+    people = joint.counts.sum(axis=0)
+    most = [np.bincount(codes, people).max() for codes in joint.inputs.codes.T]
+    if rare := [column for column, count in zip(joint.inputs.columns, most, strict=True) if count < least]:
         raise DataError(
-            "no column tells anything of the secret that could be told apart from chance, or the records are too few "
-            "for two classes; lower min_records in [groups], or publish fewer columns"
+            f"no value of {listed(rare)} has {least} records, so the records make no two classes; put values into "
+            "intervals or groups ([recode]), or publish fewer columns"
         )
-    return found
+    raise DataError(
+        "the columns tell nothing of the secret that could be told apart from chance, or nearly decide it, or the "
+        "records are too few for two classes; lower min_records in [groups], or publish fewer columns"
+    )

@@ -154,6 +154,8 @@ def _choose(
 ) -> Choice:
     secret, publish, notes = _named(look, roles, answers, columns)
     people = people_of(look.rows, secret, answers.unit or answers.key, answers.people, rows)
+    if people.wave is not None:
+        publish = tuple(name for name in publish if name != people.wave[0])
     inputs = tuple(name for name in publish if name not in secret)
     chosen = [columns[name] for name in inputs]
     most = max(2, int(_SECRETS ** (1 / len(secret))))
@@ -262,7 +264,7 @@ def _over_versions(
         notes = (
             *notes,
             f"{len(base.publish)} columns have too many values together for one bound on all records of a person, so "
-            f"{left} is not published: name the columns that matter most first",
+            f"these are left out: {left}; name the columns that matter most first",
         )
     publish = tuple(column.name for column in chosen)
     why = {**base.why, "guarantee": reason}

@@ -23,7 +23,7 @@ from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
 from funnel.wording import listed, printable
 
-# So many columns are published where whole records have no classes.
+# Of more columns half are published where whole records have no classes, but so many: they rarely need classes.
 _COLUMNS = 3
 
 
@@ -126,9 +126,9 @@ def draft_file(
         def spec_of(one: Choice) -> ReleaseSpec:
             return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
 
-        classes = None
-        if choice.min_records is not None and (classes := classes_of(spec_of(choice), progress)) is None:
-            choice = _of_few_columns(choice, look, roles, answers, file.parent, progress)
+        classes, asked = None, choice
+        while choice.min_records is not None and (classes := classes_of(spec_of(choice), progress)) is None:
+            choice = _of_fewer_columns(choice, asked, look, roles, answers, file.parent, progress)
         if choice.min_records is not None:
             choice = with_known_columns(choice, answers.known, look, roles, spec_of, classes, progress)
         elif answers.known:
@@ -154,7 +154,7 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
     who = named or tuple(column.name for column in roles.people[:1] if column.named_as_person())
     rows: RowsOfPeople | None = None
     if who and {*who, *answers.secret} <= known and not {*who} & {*answers.secret}:
-        rows = rows_of_people(look, folder, who, answers.secret, progress)
+        rows = rows_of_people(look, folder, who, answers.secret, progress, answers.publish or ())
     choice = choose(look, roles, answers, rows)
     unnamed = [column.name for column in roles.people if column.name not in who]
     if who or not unnamed:
@@ -166,18 +166,25 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
     return replace(choice, notes=(*choice.notes, note))
 
 
-def _of_few_columns(
-    choice: Choice, look: Look, roles: Roles, answers: Answers, folder: Path, progress: Progress
+def _of_fewer_columns(
+    choice: Choice, asked: Choice, look: Look, roles: Roles, answers: Answers, folder: Path, progress: Progress
 ) -> Choice:
-    """The same for the first columns that were named, whose combinations have enough records without classes."""
+    """The same for half of the columns, those that were named first; of so few, at last, that no classes are needed."""
     others = [name for name in choice.publish if name not in choice.secret]
-    first = tuple(name for name in choice.publish if name in choice.secret or name in others[:_COLUMNS])
+    if len(others) < 2:
+        raise SpecError(
+            f"{others[0]} makes no two classes of records: it tells nothing of {listed(choice.secret)}, or nearly "
+            "decides it, or there are too few records; publish another column, or put its values into groups"
+        )
+    left = others[: max(len(others) // 2, min(_COLUMNS, len(others) - 1))]
+    first = tuple(name for name in choice.publish if name in choice.secret or name in left)
     known = tuple(name for name in answers.known if name in first)
     fewer = _chosen(look, roles, replace(answers, publish=first, known=known), folder, progress)
+    several = len([name for name in asked.publish if name not in asked.secret])
     note = (
-        f"{len(others)} columns make no two classes of whole records, as {look.rows:,} records are too few for that, "
-        f"or the columns tell too little of {listed(choice.secret)}, so only {listed(others[:_COLUMNS])} are "
-        f"published: name the {_COLUMNS} that matter most"
+        f"{several} columns make no two classes of whole records, as {look.rows:,} records are too few for that, or "
+        f"they tell nothing of {listed(choice.secret)} or nearly decide it, so only {listed(left)} are published: name "
+        "those that matter most first, or fewer"
     )
     return replace(fewer, notes=(*fewer.notes, note))
 

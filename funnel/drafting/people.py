@@ -16,8 +16,8 @@ from funnel.progress import Progress
 from funnel.readers.formats import open_source
 from funnel.wording import listed
 
-# A column of rounds, years or visits has so many values at most.
-_WAVES = 60
+# A column of rounds, years or visits has so many values at most, and one in so many people has its last value.
+_WAVES, _IN_LAST = 60, 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,12 @@ class RowsOfPeople:
 
 
 def rows_of_people(
-    look: Look, folder: Path, columns: Sequence[str], secret: Sequence[str], progress: Progress
+    look: Look,
+    folder: Path,
+    columns: Sequence[str],
+    secret: Sequence[str],
+    progress: Progress,
+    published: Sequence[str] = (),
 ) -> RowsOfPeople:
     """Read the source once more, at most its first million rows, and count the rows of its people.
 
@@ -57,6 +62,8 @@ def rows_of_people(
     columns, secret : sequence of str
         That identify a person; that are sensitive.
     progress : callable
+    published : sequence of str, optional
+        That are to be published, and so do not tell which rows are published at a time.
 
     Raises
     ------
@@ -66,7 +73,9 @@ def rows_of_people(
     waves = [
         column.name
         for column in look.columns
-        if 1 < column.values <= _WAVES and column.kind in ("number", "date") and column.name not in (*columns, *secret)
+        if 1 < column.values <= _WAVES
+        and column.kind in ("number", "date")
+        and column.name not in (*columns, *secret, *published)
     ]
     table = table_of(look.settings, folder, (*columns, *secret, *waves), progress)
     counted = table.group_by(list(columns)).aggregate([([], "count_all")])
@@ -82,8 +91,11 @@ def rows_of_people(
         )
     found = None
     for name in waves:
-        if table.group_by([*columns, name]).aggregate([]).num_rows == table.num_rows:
-            found = (name, str(pc.max(pc.unique(table[name].combine_chunks())).as_py()))
+        last = pc.max(table[name])
+        if table.group_by([*columns, name]).aggregate([]).num_rows < table.num_rows:
+            continue
+        if _IN_LAST * pc.sum(pc.equal(table[name], last)).as_py() >= people:
+            found = (name, str(last.as_py()))
             break
     return RowsOfPeople(tuple(columns), people, False, varying, found)
 

@@ -116,6 +116,13 @@ def test_parts_are_pooled_until_all_may_be_classes(joint: Joint) -> None:
     assert prevailing(tables).all() or tables.shape[1] == 1
 
 
+def test_columns_of_values_that_hardly_anybody_has_are_named() -> None:
+    records = Alphabet(("height", "sex"), tuple((str(k), "fm"[k % 2]) for k in range(90)))
+    joint = Joint.from_counts(np.ones((2, 90), dtype=np.int64), inputs=records)
+    with pytest.raises(DataError, match=r"no value of height has 20 records, .*\[recode\]"):
+        growing.grown(joint, 20, RULES)
+
+
 def test_a_secret_that_one_column_tells_is_found() -> None:
     inputs = Alphabet(("a", "b"), (("x", "p"), ("x", "q"), ("y", "p"), ("y", "q")))
     joint = Joint.from_counts([[80, 90, 20, 30], [20, 10, 80, 70]], inputs=inputs)

@@ -362,6 +362,24 @@ class TestPeople:
         assert spec.history.people == "same"
         assert count_joint(spec, quiet).n == 500
 
+    def test_a_wave_is_not_published(self, tmp_path: Path) -> None:
+        """Of the rows of one wave its column has one value."""
+        answers = Answers(("unemployed",), None, unit=("pid",))
+        panel(500).to_csv(tmp_path / "table.csv", index=False)
+        draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
+        spec = ReleaseSpec.load(tmp_path / "spec.toml")
+        assert "year" in spec.source.where
+        assert "year" not in spec.publish
+
+    def test_a_column_that_is_published_or_has_few_rows_at_its_end_is_no_wave(self, tmp_path: Path) -> None:
+        """Rows of a person are told apart by them too; but all are asked for, or next to none would be left."""
+        alternatives = written(tmp_path, panel(500), "unemployed", "year,region", unit=("pid",))
+        assert (alternatives.unit, alternatives.source.where) == (("pid",), {})
+        late = panel(500)
+        late.loc[(late["year"] == 2022) & (late["pid"] > 20), "year"] = 2019
+        few = written(tmp_path, late, "unemployed", "region,children", unit=("pid",))
+        assert (few.unit, few.source.where) == (("pid",), {})
+
     def test_a_key_is_known_again_unless_nobody_comes_again(self, tmp_path: Path) -> None:
         spec = written(tmp_path, survey(900), "smoker", "age,region", key=("interview",))
         assert (spec.record_key, spec.register, spec.guarantee.kind) == (("interview",), "table", "lip")
@@ -387,7 +405,7 @@ class TestPeople:
         left = columns[len(spec.publish) :]
         assert spec.publish == columns[: len(spec.publish)]
         assert left
-        assert f"so {', '.join(left)} is not published" in " ".join(said["notes"])
+        assert f"these are left out: {', '.join(left)};" in " ".join(said["notes"])
         assert conflicts(spec) == ()
 
     @pytest.mark.parametrize(
@@ -707,3 +725,18 @@ def test_columns_that_are_left_out_of_all_are_told(tmp_path: Path) -> None:
     answers = Answers(("ill",), None)
     said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
     assert "size is left out, since several columns have this name" in said["notes"]
+
+
+def test_where_columns_decide_the_secret_together_half_of_them_are_published(tmp_path: Path) -> None:
+    """No cut of records that points tell apart wholly leaves two classes which disclosure control allows."""
+    rng = np.random.default_rng(7)
+    ill = rng.random(600) < 0.4
+    marks = {f"mark {j:02}": np.round(rng.normal(0, 1, 600) + (0.8 if j < 8 else 2.0) * ill, 2) for j in range(24)}
+    table = pd.DataFrame(marks | {"ill": np.where(ill, "yes", "no")})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    answers = Answers(("ill",), tuple(marks))
+    said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
+    spec = ReleaseSpec.load(tmp_path / "spec.toml")
+    assert 3 <= len(spec.publish) < 24
+    assert spec.publish == tuple(marks)[: len(spec.publish)]
+    assert "24 columns make no two classes" in " ".join(said["notes"])
