@@ -63,8 +63,9 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
     if told["share"] < _FEW_UNCHANGED:
         yield "           Most records are changed: fewer columns or categories, or more records, leave more unchanged."
-    points = f"a standard error of {100 * told['error']:.2g} percentage points at most"
-    yield f"Errors:    the share of one {what} that is counted has {points if told['error'] else 'no error'}"
+    errors_of = (("any_error", "a share of whichever values"), ("error", f"that of one {what}"))
+    errors = [f"{100 * told[name]:.2g} percentage points at most for {of}" for name, of in errors_of if told[name]]
+    yield f"Errors:    standard errors are {', '.join(errors)}" if errors else "Errors:    counted shares have none"
     for one in told["secrets"]:
         stays = "" if one["stays"] is None else f"; the value stays for {one['stays']:.1%}"
         # A largest share is rounded up.

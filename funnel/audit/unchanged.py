@@ -152,6 +152,12 @@ class UnchangedShares:
         low, high = max(limit.low for limit in limits), max(limit.high for limit in limits)
         return Interval(math.sqrt(max(0.0, low) / self.rows), math.sqrt(high / self.rows))
 
+    @property
+    def any_error(self) -> Interval:
+        """What no standard error of a counted share exceeds: each record is in it by its own value, or by another's."""
+        limit = self.mean(np.array([one * (1 - one) if one > 0.5 else 0.25 for one in self.stays.tolist()]))
+        return Interval(math.sqrt(max(0.0, limit.low) / self.rows), math.sqrt(limit.high / self.rows))
+
 
 def unchanged_complaints(
     stated: Json, shares: UnchangedShares, rule: Rule, published: Mapping[Symbol, int]
@@ -170,11 +176,14 @@ def unchanged_complaints(
         The released records, counted.
     """
     yield from _share("share", stated["share"], shares.mean(shares.stays), rule.step)
-    error, digits = stated["error"], partial(up_to_digits, digits=2)
-    if error != digits(error) or not digits(shares.error.low * (1 - NOISE)) <= error <= digits(
-        shares.error.high * (1 + NOISE)
-    ):
-        yield "error is not that of counted shares"
+    digits = partial(up_to_digits, digits=2)
+    for name, limit in (("error", shares.error), ("any_error", None if rule.in_units else shares.any_error)):
+        error = stated[name]
+        if error is None or limit is None:
+            if error is not limit:
+                yield f"{name} is {error!r}, and it should be {'missing' if limit is None else 'there'}"
+        elif error != digits(error) or not digits(limit.low * (1 - NOISE)) <= error <= digits(limit.high * (1 + NOISE)):
+            yield f"{name} is not that of counted shares"
     listed = [one["column"] for one in stated["columns"]]
     if listed != list(shares.columns):
         yield f"columns are {listed!r} instead of {list(shares.columns)!r}"
@@ -334,7 +343,13 @@ def _stated(known: AuditContext) -> Generator[str, None, Json | None]:
 def _rule(known: AuditContext, rows: int) -> Rule:
     guarantee = guarantee_of(known.document)
     limits, (alone, budget) = guarantee.lift_limits, observer_budgets(known)
-    return Rule(float(share_step(rows)), budget, None if limits is None else limits[1], alone)
+    return Rule(
+        float(share_step(rows)),
+        budget,
+        None if limits is None else limits[1],
+        alone,
+        in_units=bool(known.report.unit),
+    )
 
 
 def _published(known: AuditContext) -> dict[tuple[str, ...], int]:

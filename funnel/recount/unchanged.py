@@ -41,6 +41,8 @@ class Rule:
         The budget for observers who know no column, where they have one of their own.
     ordered : bool
         Whether secrets are listed by the shares at hand, to a step: they are by public ones, not by exact ones.
+    in_units : bool
+        Whether a person may have several records, which are not drawn one by one.
     """
 
     step: float
@@ -48,6 +50,7 @@ class Rule:
     ceiling: float | None
     alone: float | None = None
     ordered: bool = True
+    in_units: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,10 +72,12 @@ def public_unchanged(
     weights = protocol.weights_for(joint.inputs) / float(DENOMINATOR)
     p, stays = joint.p_input, found.by_value
     rare = (p > 0) & (p < RARE)
+    in_units = audited.history is not None and audited.history.units is not None
     alone = audited.drawn == 1
     return Unchanged(
         share=distributions.share(found.share),
         error=rounded_up(math.sqrt(float((weights * (1 - weights) @ p).max()) / joint.n), _DIGITS),
+        any_error=None if in_units else rounded_up(math.sqrt(float(_most_spread(stays) @ p) / joint.n), _DIGITS),
         columns=tuple(
             ColumnUnchanged(column=column, share=distributions.share(share))
             for column, share in zip(joint.inputs.columns, found.by_column.tolist(), strict=True)
@@ -93,6 +95,16 @@ def public_unchanged(
         at_once=0 if composition is None else composition.classes.at_once,
         whole=None if whole is None else _whole(whole, distributions.share(found.share), distributions),
     )
+
+
+def _most_spread(stays: FloatArray) -> FloatArray:
+    """The variance of whether a record is counted, at most, whatever is counted, where it stays as it is with a chance.
+
+    A record that is counted if it stays is counted at least as likely as it stays; one that is not is counted at most
+    as likely as it changes. The variance of what is as likely as not is 1/4.
+    """
+    likelier = np.maximum(stays, 0.5)
+    return np.asarray(likelier * (1 - likelier))
 
 
 def _whole(found: WholeStays, share: float, distributions: PublicDistributions) -> WholeUnchanged:

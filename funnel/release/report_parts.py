@@ -148,7 +148,8 @@ class Unchanged(Part):
     ``share`` of the records are wholly unchanged, ``rare_unchanged`` of those in cells with less than a thousandth of
     all records (``rare_records``). ``exact_records`` are in cells that always stay and that nothing else becomes, so
     that their counts are published exactly. ``unique`` published records are like no other one, ``unique_unchanged``
-    of them expected to be true. ``error`` is the largest standard error of a counted share of one combination.
+    of them expected to be true. ``error`` is the largest standard error of a counted share of one combination,
+    and ``any_error`` one that no share exceeds, of whichever values; None where a person may have several records.
     Where whole records are published these are about their classes; ``whole`` is about the records, None where there
     are too many. ``known`` has every column, and every pair of columns where the bound is for observers of two, those
     with most people beyond the bound first; it is empty under noise. ``at_once`` is how many columns, whichever they
@@ -157,6 +158,7 @@ class Unchanged(Part):
 
     share: Probability
     error: float
+    any_error: float | None
     columns: tuple[ColumnUnchanged, ...]
     secrets: tuple[SecretUnchanged, ...]
     secrets_total: Total

@@ -77,6 +77,8 @@ EVERYWHERE: tuple[tuple[str, Change], ...] = (
     ("share of a column", off("columns", 1, "share")),
     ("columns", lambda block: block["columns"].pop()),
     ("error", lambda block: block.update(error=block["error"] / 2)),
+    ("error of any values", lambda block: block.update(any_error=float(f"{block['any_error'] / 2:.2g}"))),
+    ("error of any values left out", lambda block: block.update(any_error=None)),
     ("exact records", off("exact_records", by=0.02)),
     ("unique", lambda block: block.update(unique=block["unique"] + 1)),
     ("a share with more digits", lambda block: block.update(share=block["share"] + 0.0002)),
@@ -96,6 +98,7 @@ OF_COUNTS: tuple[tuple[str, Change], ...] = (
     ("a value of the secret less", lambda block: block["secrets"].pop()),
     # Each is rounded up in one way, so that a wider figure is as wrong as a narrower one.
     ("an error wider by its last digit", lambda block: block.update(error=wider(block["error"]))),
+    ("an error of any values, wider", lambda block: block.update(any_error=wider(block["any_error"]))),
     ("an error of three digits", lambda block: block.update(error=float(f"{block['error'] * 0.994:.3g}"))),
     ("a level above the bound that holds", lambda block: block["observers"][0].update(level=1.05)),
     ("another step of people beyond the bound", off("observers", 0, "outside", by=STEP)),

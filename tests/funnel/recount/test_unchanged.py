@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -16,7 +17,7 @@ from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import Protocol
 from funnel.recount.source import Recount
 from funnel.recount.unchanged import PlainUnchanged
-from funnel.release.public_unchanged import _concluded
+from funnel.release.public_unchanged import _concluded, _most_spread
 from tests.invariant import IntTable, counts_of, flows, protocol_of_flow
 
 SECRET = Alphabet(("s",), (("a",), ("b",)))
@@ -101,3 +102,20 @@ def test_the_secret_among_the_published_columns() -> None:
     assert by_secret(shares, shares.keeps(slice(1))) == pytest.approx([0.5 + 0.5 * 0.4, 0.5 + 0.5 * 0.6])
     assert mean(shares, shares.stays) == pytest.approx(0.5 + 0.5 * float((joint.p_input**2).sum()))
     assert [size for size, _, _ in found.observers(1.0)] == [0, 1]
+
+
+@given(st.integers(0, 2**32))
+def test_no_count_of_any_values_varies_by_more(seed: int) -> None:
+    """Of any set of values, whatever the channel is; and of some set of two values as much, if more records stay."""
+    random = np.random.default_rng(seed)
+    a = int(random.integers(2, 6))
+    p, mix = random.dirichlet(np.ones(a)), random.random()
+    channel = mix * np.eye(a) + (1 - mix) * random.dirichlet(np.ones(a), a).T
+    most = float(_most_spread(np.diag(channel)) @ p)
+    spread = []
+    for chosen in itertools.product((0.0, 1.0), repeat=a):
+        counted = np.array(chosen) @ channel
+        spread.append(float((counted * (1 - counted)) @ p))
+    assert max(spread) <= most * (1 + 1e-12)
+    if a == 2 and np.diag(channel).min() >= 0.5:
+        assert max(spread) == pytest.approx(most, rel=1e-9)
