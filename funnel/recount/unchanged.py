@@ -117,7 +117,7 @@ class PlainUnchanged(PlainStays):
         counted = self.counted
         if not counted.having:
             return counted.counts, 1
-        table = part_beliefs(counted.table(counted.secret, counted.inputs), counted.inputs)
+        table = part_beliefs(counted.table(counted.secret, counted.inputs), counted.inputs, counted.secret)
         cells = {
             (s, x): number
             for s, row in zip(counted.secret, table, strict=True)
