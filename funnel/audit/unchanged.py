@@ -104,12 +104,11 @@ class UnchangedShares:
         place, counted = {symbol: x for x, symbol in enumerate(exact.symbols)}, exact.counted
         secrets: dict[str, list[tuple[int, Interval]]] = {_SEPARATOR.join(s): [] for s in counted.secret}
         # What is believed of the secret can be more evenly spread over what is read than the records are.
-        beliefs, unit = exact.beliefs
-        for (s, x), n in beliefs.items():
+        for (s, x), n in counted.believed.items():
             if n:
-                share = n / (counted.rows * unit)
+                share = float(n / counted.rows)
                 secrets[_SEPARATOR.join(s)].append((place[x], Interval(share, share)))
-        shares = [exact.records.get(symbol, 0) / counted.rows for symbol in exact.symbols]
+        shares = [float(exact.records.get(symbol, 0) / counted.rows) for symbol in exact.symbols]
         limits = [Interval(share, share) for share in shares]
         width = len(counted.secret_columns) if exact.publishes_secret else 0
         return cls(exact, counted.rows, counted.published_columns, limits, secrets, width)
@@ -368,7 +367,7 @@ def check_exact_balance(known: AuditContext) -> Found:
     """Outputs have the distribution of the inputs, by the exact counts."""
     document, joint = known.document, known.evidence.joint
     read = joint.read_by(document.inputs.columns)
-    counts = read.counts.sum(axis=0).tolist()
+    counts = read.believed.sum(axis=0).tolist()
     yield from balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)
     return f"{_EXACTLY} of the source" if not document.rounded else _ROUNDED
 

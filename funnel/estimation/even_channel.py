@@ -45,7 +45,7 @@ class EvenChannel:
     def _group_of(self) -> IntArray:
         """Of every secret and record the secret and part, (c·a,)."""
         c, k = self.moves.shape[:2]
-        return (np.arange(c)[:, np.newaxis] * k + self.part_of).ravel()
+        return np.asarray((np.arange(c)[:, np.newaxis] * k + self.part_of).ravel())
 
     @cached_property
     def _leave(self) -> FloatArray:
@@ -75,7 +75,7 @@ class EvenChannel:
 
     def diagonal(self) -> FloatArray:
         """The probability that a record stays as it is, (c·a,), but for donors who are like it."""
-        return np.einsum("ssx->sx", self._stay).ravel()
+        return np.asarray(np.einsum("ssx->sx", self._stay).ravel())
 
     def __matmul__(self, shares: FloatArray) -> FloatArray:
         """The shares (c·a,) of published records, given those of true ones."""

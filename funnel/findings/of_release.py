@@ -309,11 +309,12 @@ def _from_classes(joint: Joint, protocol: Protocol) -> Protocol:
     if joint.parts is None:
         return protocol
     class_of, classes = joint.parts.class_of, joint.parts.classes
-    within = np.zeros((len(class_of), len(classes)))
+    within: FloatArray = np.zeros((len(class_of), len(classes)))
     within[np.arange(len(class_of)), class_of] = joint.p_input / joint.by_class.p_input[class_of]
     if protocol.inputs.columns != joint.inputs.columns:
         # A part of a class is as common whatever the secret, as far as is believed.
-        within, classes = np.kron(np.eye(len(joint.secret)), within), product(joint.secret, classes)
+        within = np.asarray(np.kron(np.eye(len(joint.secret)), within), dtype=np.float64)
+        classes = product(joint.secret, classes)
     return replace(protocol, weights=integer_weights(protocol.matrix @ within), inputs=classes, mechanism="")
 
 
