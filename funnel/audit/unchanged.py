@@ -28,7 +28,7 @@ from funnel.audit.arithmetic import (
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import counted_of
 from funnel.audit.protected import TOO_FAR_OFF, is_usual
-from funnel.audit.told_secrets import observer_budgets
+from funnel.audit.told_secrets import observers_budget
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.plain_distributions import NOISE, up_to_digits
@@ -254,8 +254,7 @@ def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Ite
         name = f"observers of {size}"
         if one["columns"] != len(exact.others):
             yield f"{name} have {one['columns']!r} columns to know instead of {len(exact.others)}"
-        own = replace(rule, budget=rule.alone) if size == 0 and rule.alone is not None else rule
-        yield from observer_complaints(name, one, level, outside, own)
+        yield from observer_complaints(name, one, level, outside, rule)
 
 
 _SILENT = "report.json does not state how many records are unchanged"
@@ -332,8 +331,8 @@ def _stated(known: AuditContext) -> Generator[str, None, Json | None]:
 
 def _rule(known: AuditContext, rows: int) -> Rule:
     guarantee = guarantee_of(known.document)
-    limits, (alone, budget) = guarantee.lift_limits, observer_budgets(known)
-    return Rule(float(share_step(rows)), budget, None if limits is None else limits[1], alone)
+    limits = guarantee.lift_limits
+    return Rule(float(share_step(rows)), observers_budget(known), None if limits is None else limits[1])
 
 
 def _published(known: AuditContext) -> dict[tuple[str, ...], int]:

@@ -100,6 +100,16 @@ class Attribute(SRLIP):
             "this factor, whatever the observer believed before."
         )
 
+    def meaning_at_once(self, columns: int, publishes: bool) -> str:
+        """What those conclude who know no other column, or all: what of some, srlip says."""
+        factor = at_most(capped_exp(self.epsilon))
+        return (
+            "An observer who knows the frequencies, and no other column of a person, changes the belief in any value "
+            f"of the secret by at most a factor {factor} after a published record of the person; for an observer who "
+            "knows all other columns the odds between any two values change by at most this factor, whatever the "
+            "observer believed before."
+        )
+
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The larger of both for each row."""
         levels = super().counted_levels(joint, rows)

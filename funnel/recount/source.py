@@ -68,7 +68,7 @@ class Recount:
 
     @cached_property
     def believed(self) -> Mapping[tuple[tuple[str, ...], tuple[str, ...]], int | Fraction]:
-        """Records of each pair, between parts of classes as many as the counts of classes say: no whole numbers then."""
+        """Records of each pair; between parts of classes as many as counts of classes say, which are not whole."""
         if not self.having:
             return self.counts
         table = beliefs(self.table(self.secret, self.inputs), self.inputs, self.secret)

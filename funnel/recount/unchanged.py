@@ -34,11 +34,9 @@ class Rule:
     step : float
         Public shares are multiples of it.
     budget : float
-        Of the declared guarantee, nats.
+        Of the observers that are told of, nats.
     ceiling : float or None
         The largest lift of a secret that the guarantee allows; None where it sets no limit to single lifts.
-    alone : float or None
-        The budget for observers who know no column, where they have one of their own.
     ordered : bool
         Whether secrets are listed by the shares at hand, to a step: they are by public ones, not by exact ones.
     """
@@ -46,7 +44,6 @@ class Rule:
     step: float
     budget: float
     ceiling: float | None
-    alone: float | None = None
     ordered: bool = True
 
 

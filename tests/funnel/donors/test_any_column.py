@@ -187,7 +187,8 @@ def test_beliefs_are_those_of_all_draws() -> None:
 # The part of each of nine people, the class of each part, the share of the second secret there; and two columns.
 PART, CLASS, RATES = (0, 0, 0, 1, 1, 2, 2, 2, 2), (0, 0, 1), (Fraction(2, 5), Fraction(3, 4))
 VALUES = [
-    (("yes", "no")[a], ("yes", "no")[b]) for a, b in zip((0, 1, 1, 0, 0, 1, 0, 1, 1), (0, 0, 1, 1, 0, 1, 0, 0, 1))
+    (("yes", "no")[a], ("yes", "no")[b])
+    for a, b in zip((0, 1, 1, 0, 0, 1, 0, 1, 1), (0, 0, 1, 1, 0, 1, 0, 0, 1), strict=True)
 ]
 
 
