@@ -157,7 +157,7 @@ def _weighted(
             for j, column in enumerate(said.publish):
                 if j != at:
                     pairs = columns.setdefault(column, {})
-                    pairs[symbol[j], symbol[at]] = pairs.get((symbol[j], symbol[at]), 0) + count
+                    pairs[symbol[j], symbol[at]] = pairs.get((symbol[j], symbol[at]), 0) + int(count)
     yield from weighted_claims(numbers.get("weighted"), weight, weights, columns)
 
 

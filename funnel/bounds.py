@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from funnel.errors import SpecError
 
 IntArray = npt.NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.object_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +84,9 @@ class Bounds:
         return Bounds(spread(self.lower), spread(self.upper), self.totals, self.beta)
 
 
-def spread(table: IntArray) -> IntArray:
+def spread(table: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """A (c, a) table over (secret, (secret, input)): shape (c, c·a), zero off the diagonal."""
     c, a = table.shape
-    wide = np.zeros((c, c, a), dtype=np.int64)
+    wide = np.zeros((c, c, a), dtype=table.dtype)
     wide[np.arange(c), np.arange(c)] = table
     return wide.reshape(c, c * a)

@@ -32,7 +32,7 @@ class ClassParts:
     class_of : ndarray of int64, shape (a,)
         The class that every input is a part of.
     people : ndarray of int64, shape (v, a)
-        Of every input those who have what an observer may know.
+        Of every input, whatever its secret, those who have what an observer may know.
     known : tuple of Known
         What that is, of every row.
 
@@ -53,16 +53,23 @@ class ClassParts:
             raise SpecError("the parts of classes do not fit their classes and the people in them")
 
     def require_fit(self, counts: IntArray, exact: bool) -> None:
-        """Refuse counts (c, a) of other inputs or fewer people, a part without any, and counts with bounds.
+        """Refuse counts of other inputs or fewer people, a part without any, and counts with bounds.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (c, a) or (c, c·a)
+            Of the secret, and of parts or of the secret and these.
+        exact : bool
 
         Raises
         ------
         SpecError
             If they are such.
         """
-        sizes = counts.sum(axis=0)
-        fits = self.people.shape[1:] == sizes.shape and sizes.all() and (self.people <= sizes).all()
-        if not (exact and fits):
+        c, width = len(counts), len(self.class_of)
+        fits = counts.shape[1] in (width, c * width)
+        sizes = counts.sum(axis=0).reshape(-1, width).sum(axis=0) if fits else self.class_of
+        if not (exact and fits and sizes.all() and (self.people <= sizes).all()):
             raise SpecError("the parts of classes do not fit the counts of their records")
 
     def counted(self, counts: IntArray) -> IntArray:

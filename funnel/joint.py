@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +60,8 @@ class Joint:
         What the true counts may be, where ``counts`` are noisy ones: a distribution that is known up to noise.
         Guarantees then hold for every table within the bounds, and the counts are one of them.
     parts : ClassParts, optional
-        Where inputs are parts of classes of records: probabilities are what the counts of classes say, not of parts.
+        Where inputs, after a secret that is read, are parts of classes of records: probabilities are what the counts
+        of classes say, not of parts.
 
     Raises
     ------
@@ -279,12 +281,30 @@ class Joint:
     @cached_property
     def by_class(self) -> Joint:
         """Counts of secrets and classes, where inputs are parts of classes; itself where there are none."""
-        return self if self.parts is None else Joint(self.parts.counted(self.counts), self.secret, self.parts.classes)
+        if self.parts is None:
+            return self
+        by_secret = self.counts.reshape(len(self.secret), -1, len(self.parts.class_of)).sum(axis=1)
+        return Joint(self.parts.counted(by_secret), self.secret, self.parts.classes)
+
+    @cached_property
+    def believed(self) -> npt.NDArray[np.object_]:
+        """Joint probabilities (c, a) as whole numbers in proportion: counts, or what those of classes say of parts."""
+        if self.parts is None:
+            return self.counts.astype(object)
+        of_class, sizes = self.by_class.counts.astype(object), self.counts.sum(axis=0)
+        unit = math.lcm(*of_class.sum(axis=0))
+        tells = of_class * (unit // of_class.sum(axis=0))
+        width = len(self.parts.class_of)
+        people = sizes.reshape(-1, width).sum(axis=0).astype(object)
+        found = tells[:, self.parts.class_of] * people
+        return found if len(sizes) == width else spread(found)
 
     @cached_property
     def p(self) -> FloatArray:
         """Joint probabilities, shape (c, a), summing to 1."""
-        return self.counts / self.n if self.parts is None else self.secret_given_input * self.p_input
+        if self.parts is None:
+            return self.counts / self.n
+        return np.asarray(self.believed / self.believed.sum(), dtype=np.float64)
 
     @cached_property
     def p_secret(self) -> FloatArray:
@@ -294,7 +314,7 @@ class Joint:
     @cached_property
     def p_input(self) -> FloatArray:
         """Distribution of the input, shape (a,)."""
-        return np.asarray(self.counts.sum(axis=0) / self.n)
+        return np.asarray(self.counts.sum(axis=0) / self.n if self.parts is None else self.p.sum(axis=0))
 
     @cached_property
     def input_given_secret(self) -> FloatArray:
@@ -306,10 +326,9 @@ class Joint:
     @cached_property
     def secret_given_input(self) -> FloatArray:
         """p(s|x), shape (c, a); columns of inputs that never occur are zero."""
-        if self.parts is not None:
-            return np.asarray(self.by_class.secret_given_input[:, self.parts.class_of])
-        totals = self.counts.sum(axis=0, keepdims=True)
-        return np.asarray(np.divide(self.counts, totals, out=np.zeros(self.counts.shape), where=totals > 0))
+        table = self.counts if self.parts is None else self.p
+        totals = table.sum(axis=0, keepdims=True)
+        return np.asarray(np.divide(table, totals, out=np.zeros(table.shape), where=totals > 0))
 
     @cached_property
     def entropy(self) -> float:
@@ -319,19 +338,17 @@ class Joint:
 
     @cached_property
     def occurring(self) -> Joint:
-        """The same records over the inputs that occur, without bounds; itself where all do."""
+        """The same records over the inputs that occur, without bounds; itself where all do, or are parts of classes."""
         seen = np.asarray(self.counts.any(axis=0))
-        if seen.all():
+        if seen.all() or self.parts is not None:
             return self.as_published
         symbols = tuple(symbol for symbol, there in zip(self.inputs.symbols, seen, strict=True) if there)
         return Joint(self.counts[:, seen], self.secret, Alphabet(self.inputs.columns, symbols))
 
     def with_secret(self) -> Joint:
         """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal."""
-        if self.parts is not None:
-            raise SpecError("no protocol between parts of classes reads or publishes the secret; leave it out")
         bounds = None if self.bounds is None else self.bounds.with_secret()
-        return Joint(spread(self.counts), self.secret, product(self.secret, self.inputs), bounds)
+        return Joint(spread(self.counts), self.secret, product(self.secret, self.inputs), bounds, self.parts)
 
     def over_published(self, columns: tuple[str, ...]) -> Joint:
         """The joint distribution over some published columns: with the secret, where that is among them."""

@@ -140,13 +140,21 @@ def sparse_rounded_weights(
 
 def marginal_weights(joint: Joint, weights: WeightArray | SparseWeights) -> WeightArray:
     """Distribution q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
-    counts = joint.counts.sum(axis=0)
-    if isinstance(weights, SparseWeights):
-        distribution = [total // joint.n for total in weights.masses(counts)]
-    else:
-        distribution = [int(total) // joint.n for total in secret_output(counts[None], weights)[0]]
+    masses, counts = output_masses(joint, weights)
+    distribution = [mass // sum(counts) for mass in masses]
     distribution[max(range(len(distribution)), key=distribution.__getitem__)] += DENOMINATOR - sum(distribution)
     return np.array(distribution, dtype=np.uint64)
+
+
+def output_masses(joint: Joint, weights: WeightArray | SparseWeights) -> tuple[list[int], list[int]]:
+    """Σ_x n(x) w(y, x) of every output, exactly, and the n(x): what is believed of inputs, in whole numbers."""
+    if joint.parts is not None and not isinstance(weights, SparseWeights):
+        believed = joint.believed.sum(axis=0)
+        return (weights.astype(object) @ believed).tolist(), believed.tolist()
+    counts = joint.counts.sum(axis=0)
+    if isinstance(weights, SparseWeights):
+        return [int(mass) for mass in weights.masses(counts)], counts.tolist()
+    return [int(mass) for mass in secret_output(counts[None], weights)[0]], counts.tolist()
 
 
 def silence_unseen(joint: Joint, weights: WeightArray) -> WeightArray:

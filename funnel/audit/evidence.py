@@ -348,7 +348,10 @@ def check_draws(known: AuditContext) -> Found:
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
     if evidence.drawing is None:
         distributions = _distributions(known, counted_of(evidence.joint))
-        read = [distributions.reads.get(symbol, 0) for symbol in document.inputs.symbols]
+        people: Counter[tuple[str, ...]] = Counter()
+        for (s, x), count in distributions.recount.counts.items():
+            people[distributions.read(s, x)] += count
+        read = [people[symbol] for symbol in document.inputs.symbols]
         # The last ones have none of the symbols that the protocol reads.
         if evidence.pairs.by_input.tolist() != [*read, distributions.outside]:
             yield "the records of the joint distribution did not draw once each"

@@ -44,8 +44,8 @@ def check_secrets(known: AuditContext) -> Found:
     said = known.folder.numbers.name
     complaints = (
         *_prior_complaints(told, document, rows, step),
-        *_unchanged_complaints(told, observer_budgets(known), step),
-        *_known_complaints(told, observer_budgets(known)[1], step),
+        *_unchanged_complaints(told, observers_budget(known), step),
+        *_known_complaints(told, guarantee_of(known.document).budget, step),
         *_observers_complaints(told, known.columns.at_once),
         *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
@@ -87,12 +87,10 @@ def _prior_complaints(told: PublicReport, document: ProtocolDocument, rows: int,
             yield f"the share of the secret {one.label!r} is not that of the published values"
 
 
-def observer_budgets(known: AuditContext) -> tuple[float, float]:
-    """Of observers who know no column of a record, and of others; between parts of classes these are two."""
+def observers_budget(known: AuditContext) -> float:
+    """Of observers of what the protocol reads; between parts of classes that of those who know no column, or all."""
     guarantee = guarantee_of(known.document)
-    if not known.columns.at_once:
-        return guarantee.budget, guarantee.budget
-    return min(part.budget for part in parts_of(guarantee)), guarantee.budget
+    return min(part.budget for part in parts_of(guarantee)) if known.columns.at_once else guarantee.budget
 
 
 def _observers_complaints(told: PublicReport, at_once: int) -> Iterator[str]:
@@ -101,7 +99,7 @@ def _observers_complaints(told: PublicReport, at_once: int) -> Iterator[str]:
         yield f"observers know {told.at_once} columns at once, and the classes are for those of {at_once}"
 
 
-def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step: float) -> Iterator[str]:
+def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:
     """Records unchanged by secret are of the secrets that beliefs are about, and their mean is that of all."""
     stated = told.unchanged
     if stated is None:
@@ -132,7 +130,7 @@ def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step
     if [one.known for one in stated.observers] != sizes or any(one.columns != len(others) for one in stated.observers):
         yield "observers know other numbers of columns than there are"
     for observer in stated.observers:
-        level, outside, budget = _nats(observer.level), observer.outside, budgets[observer.known > 0]
+        level, outside = _nats(observer.level), observer.outside
         if level is None or level < budget or (outside > 0) is not (level > budget):
             yield f"observers of {observer.known} columns conclude another amount than people are outside"
         if abs(outside / step - round(outside / step)) > 1e-6:

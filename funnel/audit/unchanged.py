@@ -28,7 +28,7 @@ from funnel.audit.arithmetic import (
 from funnel.audit.check import Found, Unchecked, check
 from funnel.audit.evidence import counted_of
 from funnel.audit.protected import TOO_FAR_OFF, is_usual
-from funnel.audit.told_secrets import observer_budgets
+from funnel.audit.told_secrets import observers_budget
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.donors import PlainDonors, whole_complaints
 from funnel.recount.plain_distributions import NOISE, up_to_digits
@@ -104,12 +104,11 @@ class UnchangedShares:
         place, counted = {symbol: x for x, symbol in enumerate(exact.symbols)}, exact.counted
         secrets: dict[str, list[tuple[int, Interval]]] = {_SEPARATOR.join(s): [] for s in counted.secret}
         # What is believed of the secret can be more evenly spread over what is read than the records are.
-        beliefs, unit = exact.beliefs
-        for (s, x), n in beliefs.items():
+        for (s, x), n in counted.believed.items():
             if n:
-                share = n / (counted.rows * unit)
+                share = float(n / counted.rows)
                 secrets[_SEPARATOR.join(s)].append((place[x], Interval(share, share)))
-        shares = [exact.records.get(symbol, 0) / counted.rows for symbol in exact.symbols]
+        shares = [float(exact.records.get(symbol, 0) / counted.rows) for symbol in exact.symbols]
         limits = [Interval(share, share) for share in shares]
         width = len(counted.secret_columns) if exact.publishes_secret else 0
         return cls(exact, counted.rows, counted.published_columns, limits, secrets, width)
@@ -264,8 +263,7 @@ def _observers(stated: Sequence[Json], exact: PlainUnchanged, rule: Rule) -> Ite
         name = f"observers of {size}"
         if one["columns"] != len(exact.others):
             yield f"{name} have {one['columns']!r} columns to know instead of {len(exact.others)}"
-        own = replace(rule, budget=rule.alone) if size == 0 and rule.alone is not None else rule
-        yield from observer_complaints(name, one, level, outside, own)
+        yield from observer_complaints(name, one, level, outside, rule)
 
 
 _SILENT = "report.json does not state how many records are unchanged"
@@ -342,14 +340,9 @@ def _stated(known: AuditContext) -> Generator[str, None, Json | None]:
 
 def _rule(known: AuditContext, rows: int) -> Rule:
     guarantee = guarantee_of(known.document)
-    limits, (alone, budget) = guarantee.lift_limits, observer_budgets(known)
-    return Rule(
-        float(share_step(rows)),
-        budget,
-        None if limits is None else limits[1],
-        alone,
-        in_units=bool(known.report.unit),
-    )
+    limits, of_units = guarantee.lift_limits, bool(known.report.unit)
+    ceiling = None if limits is None else limits[1]
+    return Rule(float(share_step(rows)), observers_budget(known), ceiling, in_units=of_units)
 
 
 def _published(known: AuditContext) -> dict[tuple[str, ...], int]:
@@ -383,7 +376,7 @@ def check_exact_balance(known: AuditContext) -> Found:
     """Outputs have the distribution of the inputs, by the exact counts."""
     document, joint = known.document, known.evidence.joint
     read = joint.read_by(document.inputs.columns)
-    counts = read.counts.sum(axis=0).tolist()
+    counts = read.believed.sum(axis=0).tolist()
     yield from balance_complaints(document.content(), read.inputs.symbols, counts, off=document.rounded)
     return f"{_EXACTLY} of the source" if not document.rounded else _ROUNDED
 

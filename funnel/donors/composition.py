@@ -122,8 +122,8 @@ class Composition:
             Nats.
         """
         if self.classes.draws_evenly:
-            channel = protocol.weights_for(self.classes.alphabet) / float(DENOMINATOR)
-            exact = AnyColumn.of(self.joint).concluded(channel, budget)
+            read = self.joint.read_by(protocol.inputs.columns)
+            exact = AnyColumn.of(read).concluded(protocol.weights_for(read.inputs) / float(DENOMINATOR), budget)
             return _worst_first([Concluded(columns, level, outside) for columns, (level, outside) in exact.items()])
         at, to, weights = self._channel(protocol)
         sizes = self.people.sum(axis=0)

@@ -173,7 +173,7 @@ def fit_columns(
         rules = replace(_RULES, dominance=DOMINANCE_OF_PUBLISHED) if publishes else _RULES
     classes = grown(joint, least, rules, () if at_once else known, progress)
     if at_once:
-        classes = parts_by_need(joint, classes, budgets_of(guarantee)[1], at_once)
+        classes = parts_by_need(joint, classes, budgets_of(guarantee).knowing, at_once)
     counted = Composition.of(joint, classes).joint
     if publishes:
         counted = counted.with_secret()
@@ -199,15 +199,16 @@ def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes:
     if isinstance(known, str):
         if known not in AT_ONCE:
             raise SpecError(f"known is a list of columns, {' or '.join(map(repr, AT_ONCE))}, not {known!r}")
-        if guarantee.is_perfect or not any(isinstance(part, SRLIP) for part in parts):
+        if guarantee.is_perfect or not any(type(part) is SRLIP for part in parts):
             raise SpecError(
                 f"{guarantee} is no bound for observers of columns; with known = {known!r} write for instance "
-                "lip:1.0 & srlip:2.0"
+                f"{'attribute:1.0 & srlip:4.0' if publishes else 'lip:1.0 & srlip:2.0'}"
             )
-        if publishes or not all(type(part) in (LIP, SRLIP) for part in parts):
+        kinds = (SRLIP, Attribute) if publishes else (LIP, SRLIP)
+        if not all(type(part) in kinds for part in parts):
             raise SpecError(
-                f"known = {known!r} goes with lip and srlip, and {guarantee} asks for more; leave that out, and the "
-                "columns of the secret"
+                f"known = {known!r} goes with {' and '.join(kind.name for kind in kinds)} where the secret is "
+                f"{'' if publishes else 'not '}published, and {guarantee} asks for more; leave that out"
             )
         return
     kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()), *((Attribute,) if publishes else ()))

@@ -331,8 +331,11 @@ def whole_reason(choice: Choice, known: Sequence[str]) -> str:
 def at_once_reason(choice: Choice, known: AtOnce, stays: float) -> str:
     """The same where some may know any columns, one or two at once, with what stays."""
     which, others = ("any one or any two", "three") if known == "pairs" else ("any one", "two")
+    columns, none = len([one for one in choice.publish if one not in choice.secret]), "lip"
+    if choice.guarantee == (PUBLISHED,):
+        none = "attribute, which is for observers of all of them too"
     return (
-        f"For observers of a record who know none of its {len(choice.publish)} columns (lip), and for those who know "
+        f"For observers of a record who know none of its {columns} columns ({none}), and for those who know "
         f"{which}, whichever {'these are' if known == 'pairs' else 'it is'} (srlip): {stays:.0%} of the records stay. "
         f"A smaller number for srlip bounds more and leaves fewer records. Not for observers of {others} columns: name "
         "these as known."

@@ -17,7 +17,7 @@ from funnel.drafting.limits import SHARE, VALUES
 from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
 from funnel.errors import DataError, InfeasibleGuarantee, SolverError, SpecError
-from funnel.guarantees import LIP, SRLIP, Several
+from funnel.guarantees import SRLIP, Several, parse_guarantee
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
@@ -32,8 +32,10 @@ Classes = tuple[Joint, RecordClasses | None]
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
 _UNASKED, _COMBINATIONS = 2, 16
 # Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
-# budget of these, nats, under which so many of the records stay.
-_SETS, _BUDGETS, _MOST = 8, (1.0, 2.0, 3.0, 4.0), 0.8
+# budget of these, nats, under which so many of the records stay; with a published secret, of those that stay without.
+_SETS, _BUDGETS, _MOST, _OF_STAYING = 8, (1.0, 2.0, 3.0, 4.0), 0.8, 0.95
+# A budget, nats, that bounds nothing.
+_NO_BOUND = 100.0
 # What observers see of a person comes first.
 _SEEN = re.compile(r"(^|[^a-z])(sex|gender|female|male|age|birth|dob|born|race|ethnic)")
 
@@ -76,7 +78,7 @@ def with_known_columns(
     """
     if asked:
         return _as_named(choice, tuple(asked), look, spec_of, progress)
-    if classes is not None and len(choice.publish) > _SETS and choice.guarantee == (NOMINAL,):
+    if classes is not None and len(choice.publish) > _SETS and choice.guarantee in ((NOMINAL,), (PUBLISHED,)):
         joint, by_class = classes
         if by_class is not None and (found := _at_once(choice, joint, by_class, progress)) is not None:
             return found
@@ -91,27 +93,28 @@ def with_known_columns(
 
 def _at_once(choice: Choice, joint: Joint, classes: RecordClasses, progress: Progress) -> Choice | None:
     """A bound for observers of any columns, of two or else of one: the smallest that leaves most; None if none does."""
-    whole = float(NOMINAL.partition(":")[2])
+    (declared,), publishes = choice.guarantee, choice.guarantee == (PUBLISHED,)
     progress("looking how many records stay for observers of any columns", 0, None)
 
     def stays(known: AtOnce, budget: float) -> float:
         try:
             parts = Composition.of(joint, parts_by_need(joint, classes, budget, AT_ONCE[known])).joint
-            return best_moves(parts, Several([LIP(whole), SRLIP(budget)]), quiet).unchanged
+            read = parts.with_secret() if publishes else parts
+            return best_moves(read, Several([parse_guarantee(declared), SRLIP(budget)]), quiet).unchanged
         except (InfeasibleGuarantee, SolverError, SpecError):
             return 0.0
 
+    least = _OF_STAYING * stays("single", _NO_BOUND) if publishes else _MOST
     for known in ("pairs", "single"):
         # From the largest on, as smaller ones take longer and leave less.
         budget, most = None, 0.0
         for smaller in reversed(_BUDGETS):
-            if (kept := stays(known, smaller)) < _MOST:
+            if (kept := stays(known, smaller)) < least:
                 break
             budget, most = smaller, kept
         if budget is not None:
             why = {**choice.why, "guarantee": at_once_reason(choice, known, most)}
-            guarantee = (str(LIP(whole)), str(SRLIP(budget)))
-            return replace(choice, known=known, guarantee=guarantee, why=why)
+            return replace(choice, known=known, guarantee=(declared, str(SRLIP(budget))), why=why)
     return None
 
 

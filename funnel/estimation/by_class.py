@@ -84,7 +84,7 @@ def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None 
     values = Alphabet(columns, tuple((*secret, *record) for secret in secrets for record in records))
     row_of = of_secret * len(records) + record_of
     if any(PART in name for name in names):
-        channel: Any = EvenChannel(moves[0, :, 0], classes[firsts], people)
+        channel: Any = EvenChannel(moves, classes[firsts], people)
     else:
         channel = record_channel(moves, classes[firsts], people)
     if noise is not None:

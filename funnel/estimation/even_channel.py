@@ -1,4 +1,7 @@
-"""Even channel: what becomes of whole records where the donor is anybody of the new part of a class, each as likely."""
+"""Even channel: what becomes of whole records where the donor is anybody of the new part of a class, each as likely.
+
+Where the secret is published too, records are those of each secret, and who stays may be published with another.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,15 @@ from funnel.joint import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class EvenChannel:
-    """P(y|x) of a records, column by column: a record stays with its part, or is anybody's of another part.
+    """P(t, y | s, x) of secrets and a records: a record stays with its part, or is anybody's of another part.
 
     It has as many entries above zero as pairs of records, so it is kept as what it is made of. Products with it are
-    those of an array of shape (a, a).
+    those of an array of shape (c·a, c·a), secrets varying slowest.
 
     Parameters
     ----------
-    moves : ndarray, shape (k, k)
-        P(part | part).
+    moves : ndarray, shape (c, k, c, k)
+        P(t, part | s, part) of secrets and parts; c is 1 where the secret is not published.
     part_of : ndarray of int, shape (a,)
     counts : ndarray of int, shape (a,)
         People with each record, at least one.
@@ -36,42 +39,62 @@ class EvenChannel:
 
     @cached_property
     def _sizes(self) -> FloatArray:
-        return np.bincount(self.part_of, self.counts, len(self.moves)).astype(np.float64)
+        return np.bincount(self.part_of, self.counts, self.moves.shape[1]).astype(np.float64)
+
+    @cached_property
+    def _group_of(self) -> IntArray:
+        """Of every secret and record the secret and part, (c·a,)."""
+        c, k = self.moves.shape[:2]
+        return np.asarray((np.arange(c)[:, np.newaxis] * k + self.part_of).ravel())
 
     @cached_property
     def _leave(self) -> FloatArray:
-        """P(other part | part): what would go to a part of which nobody was published stays."""
-        leave = np.where(self._sizes[:, np.newaxis] > 0, self.moves, 0.0)
-        np.fill_diagonal(leave, 0.0)
-        return leave
+        """P(t, other part | s, part), (c·k, c·k): what would go to a part of which nobody was published stays."""
+        c, k = self.moves.shape[:2]
+        leaves = (self._sizes > 0)[:, np.newaxis] & ~np.eye(k, dtype=np.bool_)
+        return np.where(leaves[:, np.newaxis], self.moves, 0.0).reshape(c * k, c * k)
+
+    @cached_property
+    def _stay(self) -> FloatArray:
+        """P(t | s) of every record that keeps its part, shape (c, c, a)."""
+        c, k = self.moves.shape[:2]
+        part = np.arange(k)
+        stay = np.moveaxis(self.moves[:, part, :, part], 0, -1).copy()
+        own = np.arange(c)
+        stay[own, own] += (1 - self._leave.sum(axis=0)).reshape(c, k) - stay.sum(axis=0)
+        return np.asarray(stay[:, :, self.part_of])
 
     @cached_property
     def _members(self) -> Any:
-        """Of every part the shares of its people who have a record: sparse, shape (a, k)."""
+        """Of every secret and part the shares of its people who have a record: sparse, shape (c·a, c·k)."""
         from scipy.sparse import csr_array
 
-        shape = (len(self.counts), len(self.moves))
-        shares = self.counts / self._sizes[self.part_of]
-        return csr_array((shares, (np.arange(shape[0]), self.part_of)), shape=shape)
+        c, k = self.moves.shape[:2]
+        shares = np.tile(self.counts / self._sizes[self.part_of], c)
+        return csr_array((shares, (np.arange(len(shares)), self._group_of)), shape=(len(shares), c * k))
 
     def diagonal(self) -> FloatArray:
-        """The probability that a record stays as it is, (a,), but for donors who are like it."""
-        return np.asarray((1 - self._leave.sum(axis=0))[self.part_of])
+        """The probability that a record stays as it is, (c·a,), but for donors who are like it."""
+        return np.asarray(np.einsum("ssx->sx", self._stay).ravel())
 
     def __matmul__(self, shares: FloatArray) -> FloatArray:
-        """The shares (a,) of published records, given those of true ones."""
-        come = self._leave @ np.bincount(self.part_of, shares, len(self.moves))
-        return np.asarray(self.diagonal() * shares + self._members @ come)
+        """The shares (c·a,) of published records, given those of true ones."""
+        come = self._leave @ np.bincount(self._group_of, shares, len(self._leave))
+        stay = np.einsum("tsx,sx->tx", self._stay, shares.reshape(len(self._stay), -1))
+        return np.asarray(stay.ravel() + self._members @ come)
 
     def __rmatmul__(self, rows: Any) -> FloatArray:
-        """The means of numbers of published records, dense or sparse (k, a), given the true record."""
+        """The means of numbers of published records, dense or sparse (m, c·a), given the true record."""
         means = rows @ self._members
         dense = [one if isinstance(one, np.ndarray) else one.toarray() for one in (means, rows)]
-        return np.asarray((dense[0] @ self._leave)[:, self.part_of] + dense[1] * self.diagonal())
+        stay = np.einsum("tsx,mtx->msx", self._stay, dense[1].reshape(len(dense[1]), len(self._stay), -1))
+        return np.asarray((dense[0] @ self._leave)[:, self._group_of] + stay.reshape(dense[1].shape))
 
     def agreeing(self, of: IntArray, shares: FloatArray) -> float:
-        """The share of records that come to the same of some cells, by the cell of every record, (a,)."""
-        within = np.zeros((int(of.max()) + 1, len(self.moves)))
-        np.add.at(within, (of, self.part_of), self.counts / self._sizes[self.part_of])
-        same = np.einsum("xk,kx->x", within[of], self._leave[:, self.part_of])
-        return float((self.diagonal() + same) @ shares)
+        """The share of records that come to the same of some cells, by the cell of every record, (c·a,)."""
+        within = np.zeros((int(of.max()) + 1, len(self._leave)))
+        np.add.at(within, (of, self._group_of), np.tile(self.counts / self._sizes[self.part_of], len(self._stay)))
+        same = np.einsum("xk,kx->x", within[of], self._leave[:, self._group_of])
+        cells = of.reshape(len(self._stay), -1)
+        stay = (self._stay * (cells[:, np.newaxis] == cells)).sum(axis=0)
+        return float((stay.ravel() + same) @ shares)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from funnel import measures
+from funnel.alphabet import product
 from funnel.confidence import ConfidenceSet, confidence_set
 from funnel.drawn import DrawnCounts
 from funnel.findings.consistency import Consistency, draw_consistency
@@ -307,11 +308,14 @@ def _from_classes(joint: Joint, protocol: Protocol) -> Protocol:
     """What is published for somebody in a class, whatever the part: where there are no parts, the protocol."""
     if joint.parts is None:
         return protocol
-    class_of = joint.parts.class_of
-    within = np.zeros((len(joint.inputs), len(joint.parts.classes)))
+    class_of, classes = joint.parts.class_of, joint.parts.classes
+    within: FloatArray = np.zeros((len(class_of), len(classes)))
     within[np.arange(len(class_of)), class_of] = joint.p_input / joint.by_class.p_input[class_of]
-    weights = integer_weights(protocol.matrix @ within)
-    return replace(protocol, weights=weights, inputs=joint.parts.classes, mechanism="")
+    if protocol.inputs.columns != joint.inputs.columns:
+        # A part of a class is as common whatever the secret, as far as is believed.
+        within = np.asarray(np.kron(np.eye(len(joint.secret)), within), dtype=np.float64)
+        classes = product(joint.secret, classes)
+    return replace(protocol, weights=integer_weights(protocol.matrix @ within), inputs=classes, mechanism="")
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.class_parts import Known
 from funnel.errors import SpecError
 from funnel.guarantees.base import Witness
 from funnel.guarantees.exact import exp_below
+from funnel.guarantees.reading import reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
@@ -33,15 +35,16 @@ class Condition:
 
     Attributes
     ----------
-    part, known, secret : int
-        Numbers of the part, of what the observer knows, and of the value of the secret.
+    output, known, secret : int
+        Numbers of the published part, after the secret where that is published, of what the observer knows, and of the
+        value of the secret.
     upward : bool
         Whether the belief must not be too large, else not too small.
     agrees : bool
         Whether the record has the values that the observer knows, so that it may be the person's own.
     """
 
-    part: int
+    output: int
     known: int
     secret: int
     upward: bool
@@ -54,7 +57,8 @@ class AnyColumn:
 
     An observer believes that a person has the secret as often as people of their class have it, and sees a published
     record. A record of a part is that of the person, with the probability that the part stays, or a donor's: of each
-    other part that goes there all people are as likely to come to it, those with the known values among them.
+    other part that goes there all people are as likely to come to it, those with the known values among them. Where the
+    secret is published too, each of these has the probability of the published one.
 
     Parameters
     ----------
@@ -66,16 +70,21 @@ class AnyColumn:
         Of every part those who have what an observer may know; the first row is everybody.
     known : tuple of Known
         Of every other row.
+    publishes : bool
+        Whether the secret is read and published.
     """
 
     counts: IntArray
     class_of: IntArray
     people: IntArray
     known: tuple[Known, ...]
+    publishes: bool = False
 
     @classmethod
     def of(cls, joint: Joint, knowing: bool = True) -> Self:
         """Of counts of secrets and parts of classes; of observers of no column alone, unless they know some.
+
+        Who knows all columns of a person knows the part, and nothing that a published secret would not add to.
 
         Raises
         ------
@@ -85,14 +94,15 @@ class AnyColumn:
         parts = joint.parts
         if parts is None:
             raise SpecError("what observers of some columns conclude is known of parts of classes of records alone")
-        some = parts.people if knowing else parts.people[:0]
-        everybody = joint.counts.sum(axis=0)
-        return cls(
-            joint.by_class.counts,
-            parts.class_of,
-            np.vstack([everybody, some]),
-            parts.known if knowing else (),
-        )
+        publishes, size = reads_secret(joint), len(parts.class_of)
+        everybody = joint.counts.sum(axis=0).reshape(-1, size).sum(axis=0)
+        people, known = [everybody[np.newaxis]], []
+        if knowing:
+            people, known = [*people, parts.people], [*parts.known]
+        if knowing and publishes:
+            people.append(np.diag(everybody))
+            known += [((joint.inputs.columns[-1], symbol[-1]),) for symbol in joint.inputs.symbols[:size]]
+        return cls(joint.by_class.counts, parts.class_of, np.vstack(people), tuple(known), publishes)
 
     @property
     def sizes(self) -> IntArray:
@@ -114,12 +124,13 @@ class AnyColumn:
     def distinct(self) -> AnyColumn:
         """The same observers without those who conclude what others do, and without those who learn nothing.
 
-        All people with some values may be of one class, which is what their observers believe before and after.
+        All people with some values may be of one class, which is what their observers believe before and after, where
+        no secret is published.
         """
         _, first = np.unique(self.people[1:], axis=0, return_index=True)
         of_class = np.zeros((len(self.people), len(self.counts.T)), dtype=np.int64)
         np.add.at(of_class.T, self.class_of, self.people.T)
-        several = (of_class > 0).sum(axis=1) > 1
+        several = (of_class > 0).sum(axis=1) > (0 if self.publishes else 1)
         some = [number for number in np.sort(first).tolist() if several[number + 1]]
         kept = np.array([0, *(number + 1 for number in some)])
         return replace(self, people=self.people[kept], known=tuple(self.known[number] for number in some))
@@ -129,7 +140,7 @@ class AnyColumn:
 
         Parameters
         ----------
-        weights : ndarray of uint64, shape (k, k)
+        weights : ndarray of uint64, shape (k, k), or (c·k, c·k) where the secret is published
             P(published part | true part) in units of 2^-63.
 
         Raises
@@ -152,24 +163,27 @@ class AnyColumn:
 
         Parameters
         ----------
-        channel : ndarray, shape (k, k)
+        channel : ndarray, shape (k, k), or (c·k, c·k) where the secret is published
             P(published part | true part); in floats, as the answer is.
         budget : float
             Nats.
         """
         with np.errstate(divide="ignore"):
             apart, alike = np.log(np.maximum(1.0, self._changes(channel, _CLOSE)[:, :, 1:]))
-        having, stays = self.people[1:].T, np.diagonal(channel)
-        agree, arrive = having / self.sizes[:, np.newaxis], _moves(channel) @ having
+        come, own = self._seen(channel)
+        having = self.people[1:].T
+        agree = np.tile(having / self.sizes[:, np.newaxis], (len(channel) // len(self.sizes), 1))
+        arrive = come.sum(axis=0)[:, 1:]
         beyond = budget * (1 + _CLOSE) + _CLOSE
         outside = np.where(apart > beyond, arrive * (1 - agree), 0.0).sum(axis=0)
-        outside += np.where(alike > beyond, arrive * agree + stays[:, np.newaxis] * having, 0.0).sum(axis=0)
+        outside += np.where(alike > beyond, (arrive + own.sum(axis=0)[:, np.newaxis]) * agree, 0.0).sum(axis=0)
         found: dict[tuple[str, ...], tuple[float, float]] = {}
         levels, shares = np.maximum(apart, alike).max(axis=0), outside / float(self.sizes.sum())
         for one, level, share in zip(self.known, levels.tolist(), shares.tolist(), strict=True):
             columns = tuple(column for column, _ in one)
-            most, so_far = found.get(columns, (0.0, 0.0))
-            found[columns] = max(most, level), so_far + share
+            if columns != (CLASS_COLUMN,):
+                most, so_far = found.get(columns, (0.0, 0.0))
+                found[columns] = max(most, level), so_far + share
         return found
 
     def broken(self, weights: WeightArray, alone: float, knowing: float) -> list[Condition]:
@@ -178,67 +192,72 @@ class AnyColumn:
         near = self._changes(weights) > np.array(limits, dtype=np.float64) * (1 - _CLOSE)
         return [one for ratios in self._ratios(weights, near) for one in ratios.beyond(limits)]
 
-    def _changes(self, weights: WeightArray | FloatArray, least: float = 0.0) -> FloatArray:
-        """The largest factor by which a belief changes, shape (2, k, v), in floats; 0 where nobody sees such a record.
-
-        By every part, for records that do not agree with what is known and for those that do, if more people see such a
-        record than the least ones, on average.
-        """
-        if weights.shape != (len(self.sizes),) * 2:
+    def _stacked(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rows (o, a) by the secret that they read, (o, c, k); (o, 1, k) where they read none."""
+        size = len(self.sizes)
+        reads = len(self.counts) * size if self.publishes else size
+        if rows.shape != (reads, reads):
             raise SpecError("donors are drawn between parts of classes, and these weights are of other outputs")
-        moves, stays = _moves(weights), np.diagonal(weights).astype(np.float64)
-        come = [(moves * given) @ self.people.T for given in self.given]
-        arrive, people = moves @ self.people.T, self.people.T
-        own = self.sizes * stays
-        sizes = self.sizes[:, np.newaxis]
+        return rows.reshape(reads, -1, size)
+
+    def _seen(self, weights: WeightArray | FloatArray) -> tuple[FloatArray, FloatArray]:
+        """People with a secret and what is known who come to an output, (c, o, v), and who stay there, (c, o)."""
+        rows = self._stacked(weights).astype(np.float64)
+        output, part = np.arange(len(rows)), np.arange(len(rows)) % len(self.sizes)
+        stays = rows[output, :, part].T * self.given[:, part] * self.sizes[part]
+        rows[output, :, part] = 0.0
+        moves = np.broadcast_to(rows, (len(rows), len(self.given), len(self.sizes)))
+        return np.stack([(moves[:, s] * given) @ self.people.T for s, given in enumerate(self.given)]), stays
+
+    def _changes(self, weights: WeightArray | FloatArray, least: float = 0.0) -> FloatArray:
+        """The largest factor by which a belief changes, shape (2, o, v), in floats; 0 where nobody sees such a record.
+
+        By every output, for records that do not agree with what is known and for those that do, if more people see such
+        a record than the least ones, on average.
+        """
+        come, stays = self._seen(weights)
+        arrive, own = come.sum(axis=0), stays.sum(axis=0)
+        times = len(own) // len(self.sizes)
+        people, sizes = (np.tile(one, (times, 1)) for one in (self.people.T, self.sizes[:, np.newaxis]))
         apart = (people < sizes) & (arrive > least)
-        alike = (people > 0) & (arrive + stays[:, np.newaxis] * people > least)
+        alike = (people > 0) & (arrive + own[:, np.newaxis] * people / sizes > least)
         found = np.zeros((2, *people.shape))
-        for place, (there, mine) in enumerate(((apart, 0.0 * own), (alike, own))):
-            whole = sum(come) + mine[:, np.newaxis]
-            for amounts, given, before in zip(come, self.given, self.before, strict=True):
-                seen = amounts + (given * mine)[:, np.newaxis]
+        for place, (there, mine) in enumerate(((apart, 0.0 * stays), (alike, stays))):
+            whole = arrive + mine.sum(axis=0)[:, np.newaxis]
+            for amounts, one, before in zip(come, mine, self.before, strict=True):
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = seen / (whole * before)
+                    ratio = (amounts + one[:, np.newaxis]) / (whole * before)
                     either = np.maximum(ratio, 1 / ratio)
                 found[place] = np.maximum(found[place], np.where(there & (before > 0), either, 0.0))
         return found
 
     def _ratios(self, weights: WeightArray, chosen: BoolArray) -> Iterator[_Ratios]:
-        """Beliefs after a record over those before, exactly, of those that are chosen (2, k, v).
+        """Beliefs after a record over those before, exactly, of those that are chosen (2, o, v).
 
-        Of every part, for records that do not agree and for those that do.
+        Of every output, for records that do not agree and for those that do.
         """
         sizes = [int(size) for size in self.counts.sum(axis=0)]
         unit = math.lcm(*sizes)
-        # Secrets of a person of each class in units, and people by class and by what is known of them.
-        tells = self.counts.astype(object) * np.array([unit // size for size in sizes], dtype=object)
-        belongs = (np.arange(len(sizes))[:, np.newaxis] == self.class_of).astype(np.int64).astype(object)
-        for agrees, parts in enumerate(chosen):
-            for part in np.flatnonzero(parts.any(axis=1)).tolist():
-                knows = np.flatnonzero(parts[part])
-                people, row = self.people[knows].astype(object), weights[part].astype(object)
-                before = tells @ (belongs @ people.T)
-                own, row[part] = row[part] * int(self.sizes[part]), 0
-                some = np.flatnonzero(row)
-                after = tells[:, self.class_of[some]] @ (people[:, some] * row[some]).T
+        # Secrets of a person of each part in units.
+        by_class = self.counts.astype(object) * np.array([unit // size for size in sizes], dtype=object)
+        tells, rows = by_class[:, self.class_of], self._stacked(weights)
+        for agrees, outputs in enumerate(chosen):
+            for output in np.flatnonzero(outputs.any(axis=1)).tolist():
+                knows, part = np.flatnonzero(outputs[output]), output % len(self.sizes)
+                people, row = self.people[knows].astype(object), tells * rows[output].astype(object)
+                own, row[:, part] = row[:, part] * int(self.sizes[part]), 0
+                some = np.flatnonzero(row.any(axis=0))
+                after = row[:, some] @ people[:, some].T
                 if agrees:
-                    after = after + (tells[:, self.class_of[part]] * own)[:, np.newaxis]
-                yield _Ratios(part, bool(agrees), knows, before, after)
-
-
-def _moves(weights: WeightArray | FloatArray) -> FloatArray:
-    """The same in floats, of those who do not stay."""
-    found: FloatArray = weights.astype(np.float64)
-    np.fill_diagonal(found, 0.0)
-    return found
+                    after = after + own[:, np.newaxis]
+                yield _Ratios(output, bool(agrees), knows, tells @ people.T, after)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ratios:
-    """Beliefs (c, v) before and after a record of a part, in whole numbers, of observers (v,) who see such ones."""
+    """Beliefs (c, v) before and after a record of an output, in whole numbers, of observers (v,) who see such ones."""
 
-    part: int
+    output: int
     agrees: bool
     knows: IntArray
     before: Whole
@@ -258,14 +277,14 @@ class _Ratios:
                 number = int(self.knows[v])
                 given = known[number - 1] if number else ()
                 if not bottom[s, v]:
-                    return Witness(self.part, int(s), None, None, False, given)
+                    return Witness(self.output, int(s), None, None, False, given)
                 if found is not None and (
                     found.ratio is None or top[s, v] / bottom[s, v] < float(found.ratio) * (1 - _CLOSE)
                 ):
                     continue
                 ratio = Fraction(top[s, v], bottom[s, v])
                 if found is None or found.ratio is None or ratio > found.ratio:
-                    found = Witness(self.part, int(s), None, max(ratio, Fraction(1)), bool(upward), given)
+                    found = Witness(self.output, int(s), None, max(ratio, Fraction(1)), bool(upward), given)
         return found
 
     def beyond(self, limits: list[Fraction]) -> Iterator[Condition]:
@@ -275,4 +294,4 @@ class _Ratios:
         by = np.array([limits[number].denominator for number in self.knows], dtype=object)
         for upward, (top, bottom) in enumerate(((under, over), (over, under))):
             for s, v in zip(*np.nonzero(seen & (top * by > bottom * of).astype(bool)), strict=True):
-                yield Condition(self.part, int(self.knows[v]), int(s), bool(upward), self.agrees)
+                yield Condition(self.output, int(self.knows[v]), int(s), bool(upward), self.agrees)

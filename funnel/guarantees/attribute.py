@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from funnel.guarantees.any_column import AnyColumn
 from funnel.guarantees.base import Witness
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.label_ratios import all_labels, label_levels, label_rows, worst_label
@@ -83,11 +84,11 @@ class Attribute(SRLIP):
 
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
         """The worse of both, exactly; its ``other_secret`` is that of label LDP."""
-        known = super().worst(joint, weights)
-        if known.ratio is None or not reads_secret(joint):
-            return known
-        label = worst_label(joint, weights)
-        return label if label.ratio is None or label.ratio > known.ratio else known
+        return _or_label(super().worst(joint, weights), joint, weights)
+
+    def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
+        """For observers who know no other column of a person, and for those who know all: of some, srlip says it."""
+        return _or_label(AnyColumn.of(joint, knowing=False).worst(weights), joint, weights)
 
     @property
     def meaning(self) -> str:
@@ -99,7 +100,25 @@ class Attribute(SRLIP):
             "this factor, whatever the observer believed before."
         )
 
+    def meaning_at_once(self, columns: int, publishes: bool) -> str:
+        """What those conclude who know no other column, or all: what of some, srlip says."""
+        factor = at_most(capped_exp(self.epsilon))
+        return (
+            "An observer who knows the frequencies, and no other column of a person, changes the belief in any value "
+            f"of the secret by at most a factor {factor} after a published record of the person; for an observer who "
+            "knows all other columns the odds between any two values change by at most this factor, whatever the "
+            "observer believed before."
+        )
+
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The larger of both for each row."""
         levels = super().counted_levels(joint, rows)
         return np.maximum(levels, label_levels(all_labels(joint), rows)) if reads_secret(joint) else levels
+
+
+def _or_label(known: Witness, joint: Joint, weights: WeightArray) -> Witness:
+    """The witness of label LDP, where that is worse than one that is known and the secret is published."""
+    if known.ratio is None or not reads_secret(joint):
+        return known
+    label = worst_label(joint, weights)
+    return label if label.ratio is None or label.ratio > known.ratio else known

@@ -77,8 +77,10 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
     if at_once:
+        publishes = set(secret) <= set(read)
         return " ".join(
-            part.meaning_at_once(at_once) if isinstance(part, SRLIP) else part.meaning for part in parts_of(guarantee)
+            part.meaning_at_once(at_once, publishes) if isinstance(part, SRLIP) else part.meaning
+            for part in parts_of(guarantee)
         )
     who = f"{'any of ' if len(known) > 1 else ''}{listed(known)}" if known else "none of the other columns"
     return (

@@ -119,11 +119,15 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
             "record of the person."
         )
 
-    def meaning_at_once(self, columns: int) -> str:
-        """The promise where records are exchanged between parts of classes, to those who know so many columns."""
-        which = "one of the published columns of a person, whichever it is"
+    def meaning_at_once(self, columns: int, publishes: bool) -> str:
+        """The promise where records are exchanged between parts of classes, to those who know so many columns.
+
+        publishes : whether the secret is a published column, which observers do not know.
+        """
+        published = "other published columns" if publishes else "published columns"
+        which = f"one of the {published} of a person, whichever it is"
         if columns > 1:
-            which = "one or two of the published columns of a person, whichever these are"
+            which = f"one or two of the {published} of a person, whichever these are"
         more = {1: "two", 2: "three"}[columns]
         return (
             f"An observer who knows the frequencies, and {which}, or all of them, changes the belief in any value of "

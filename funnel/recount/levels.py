@@ -100,7 +100,7 @@ def worst_averages(channel: Channel, average: Average) -> tuple[WorstAverage, Wo
 
 
 # What is decided for observers of records between parts of classes.
-_BETWEEN_PARTS = ("lip", "srlip")
+_BETWEEN_PARTS = ("lip", "srlip", "attribute")
 _AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
 
 
@@ -171,6 +171,19 @@ def _within(channel: Channel, group: Group, counts: tuple[tuple[int, ...], ...])
         for y in range(len(channel.weights))
     )
     return Channel(counts, weights, channel.denominator, channel.reads_secret)
+
+
+def _between_parts(promise: Promise, channel: Channel, known: KnownValues) -> Ratio:
+    """The largest change of a belief of observers of no column, or all; where ``srlip`` is promised of any that may."""
+    worst = reduce(worse, worst_of(LIFTS, channel, None), Ratio())
+    if promise.kind == "attribute":
+        return worse(worst, _worst_label(channel))
+    if promise.kind == "srlip":
+        worst = worse(worst, known.worst())
+        if channel.reads_secret:
+            # Who knows all columns knows the part.
+            worst = worse(worst, _worst(channel, [(u,) for u in range(channel.a)], None, None))
+    return worst
 
 
 def _worst_label(channel: Channel) -> Ratio:
@@ -295,8 +308,7 @@ def _level(
     if known is not None:
         if promise.kind not in _BETWEEN_PARTS or box is not None:
             raise SpecError(f"{promise.kind} is not decided between parts of classes of records")
-        alone = reduce(worse, worst_of(LIFTS, channel, None), Ratio())
-        return _of_one(promise, alone if promise.kind == "lip" else worse(alone, known.worst()))
+        return _of_one(promise, _between_parts(promise, channel, known))
     if promise.kind in _SIDE_CHANNELS:
         if published is None or len(published) != channel.a:
             raise SpecError(

@@ -2,7 +2,8 @@
 
 A protocol is between parts of classes: "3.2" is a part of the class "3". Observers know of the secret what the counts
 of classes say. A published record of a part is the person's own, where the part stays, or that of a donor: any person
-of the part that is drawn, each as likely. All is computed in whole numbers from counts of classes and of values.
+of the part that is drawn, each as likely. Where the secret is published too, either counts by the probability that the
+published one has. All is computed in whole numbers from counts of classes and of values.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import lcm
+from operator import add
 
 from funnel.errors import DataError
 from funnel.recount.channel import Row, Symbols, entries_of
@@ -22,8 +24,8 @@ from funnel.recount.ratios import Ratio, larger
 Symbol = tuple[str, ...]
 # Columns with their values, that an observer may know at once.
 Known = tuple[tuple[str, str], ...]
-# Of a part its place, the weight of who stays, and the places and weights of those that come there.
-Arrivals = tuple[int, int, list[tuple[int, int]]]
+# Of an output the place of its part, and by the place of every part that it comes from the weights, secret by secret.
+Arrivals = tuple[int, dict[int, list[int]]]
 # Between the name of a class and the number of one of its parts.
 PART = "."
 # So little above a bound is rounding, relatively.
@@ -86,10 +88,20 @@ def _shares(counts: Sequence[Sequence[int]], parts: Symbols) -> tuple[list[int],
     return sizes, tells
 
 
-def beliefs(counts: Sequence[Sequence[int]], parts: Symbols) -> list[list[int]]:
-    """What is believed of secrets and parts, c × a, in proportion: people of a part, by the secrets of its class."""
-    sizes, tells = _shares(counts, parts)
-    return [[size * of[s] for size, of in zip(sizes, tells, strict=True)] for s in range(len(counts))]
+def beliefs(counts: Sequence[Sequence[int]], inputs: Symbols, secret: Symbols) -> list[list[int]]:
+    """What is believed of secrets and inputs, c × a, in proportion: people of a part, by the secrets of its class.
+
+    Inputs are parts, or a secret and a part.
+    """
+    parts = tuple(dict.fromkeys(x[-1:] for x in inputs))
+    place = {part: k for k, part in enumerate(parts)}
+    table = [[0] * len(parts) for _ in secret]
+    for of, row in zip(table, counts, strict=True):
+        for x, count in zip(inputs, row, strict=True):
+            of[place[x[-1:]]] += count
+    sizes, tells = _shares(table, parts)
+    people = [(x[:-1], sizes[place[x[-1:]]], tells[place[x[-1:]]]) for x in inputs]
+    return [[size * of[s] if own in ((), one) else 0 for own, size, of in people] for s, one in enumerate(secret)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +146,9 @@ class KnownValues:
     counts : sequence of sequence of int, c × a
         Of secrets and parts.
     inputs, outputs : Symbols
-        The parts, in the order of counts and of weights.
+        The parts, in the order of counts; and what is published, in that of weights: parts, or secrets and parts.
     weights : sequence of rows
-        Of every output, in the order of the inputs.
+        Of every output, in the order of the inputs; or by secret, and then in this order.
     denominator : int
     people : mapping of Known to mapping of part to int
         As `people_by_part` has them.
@@ -161,20 +173,27 @@ class KnownValues:
 
     @cached_property
     def _arrivals(self) -> list[Arrivals]:
-        """Of every output, which is a part.
+        """Of every output.
 
         Raises
         ------
         DataError
-            If an output is no part.
+            If an output is no part, or weights are of other inputs.
         """
         places = {part: k for k, part in enumerate(self.inputs)}
+        c, a = len(self.counts), len(self.inputs)
         found = []
         for output, row in zip(self.outputs, self.weights, strict=True):
-            if (own := places.get(output)) is None:
+            if (own := places.get(output[-1:])) is None or len(row) not in (a, c * a):
                 raise DataError("a protocol between parts of classes has other outputs than inputs")
-            weights = dict(entries_of(row))
-            found.append((own, weights.pop(own, 0), [*weights.items()]))
+            of_part: dict[int, list[int]] = {}
+            for x, weight in entries_of(row):
+                secret, k = divmod(x, a)
+                by_secret = of_part.setdefault(k, [0] * c)
+                by_secret[:] = (
+                    [weight] * c if len(row) == a else [*by_secret[:secret], weight, *by_secret[secret + 1 :]]
+                )
+            found.append((own, of_part))
         return found
 
     def views(self, known: Known) -> Iterator[View]:
@@ -183,15 +202,20 @@ class KnownValues:
         of = self.people[known]
         having = {k: number for k, part in enumerate(self.inputs) if (number := of.get(part, 0))}
         prior = _sum((number, tells[k]) for k, number in having.items())
-        for own, stay, moves in self._arrivals:
-            mine = having.get(own, 0)
-            come = [(weight * number, tells[k]) for k, weight in moves if (number := having.get(k, 0))]
-            moved, whole = sum(times for times, _ in come), sizes[own] * self.denominator
-            if come and mine < sizes[own]:
-                yield View(prior, _sum(come), moved * (sizes[own] - mine), whole)
-            if mine and (come or stay):
-                seen = [*come, (stay * sizes[own], tells[own])]
-                yield View(prior, _sum(seen), (moved + stay * sizes[own]) * mine, whole)
+        unit = sum(tells[0])
+        for own, weights in self._arrivals:
+            mine, nothing = having.get(own, 0), [0] * len(prior)
+            come, stay = nothing, nothing
+            for k, by_secret in weights.items():
+                if number := sizes[own] if k == own else having.get(k, 0):
+                    people = [number * weight * share for weight, share in zip(by_secret, tells[k], strict=True)]
+                    come, stay = (come, people) if k == own else (list(map(add, come, people)), stay)
+            moved, whole = sum(come), sizes[own] * self.denominator * unit
+            if moved and mine < sizes[own]:
+                yield View(prior, come, moved * (sizes[own] - mine), whole)
+            if mine and (moved or any(stay)):
+                seen = list(map(add, come, stay))
+                yield View(prior, seen, sum(seen) * mine, whole)
 
     def worst(self) -> Ratio:
         """The largest change of a belief, for all values of all columns."""

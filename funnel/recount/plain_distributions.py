@@ -160,19 +160,22 @@ class Distributions:
         return sum(count for (s, x), count in self.recount.counts.items() if self.read(s, x) not in self.weights)
 
     @cached_property
-    def inputs(self) -> dict[Symbol, int]:
+    def inputs(self) -> dict[Symbol, float]:
         """Records by published input."""
-        return _totals((x, count) for (_, x), count in self.recount.counts.items())
+        return _totals((x, count) for (_, x), count in self.recount.believed.items())
 
     @cached_property
     def secrets(self) -> dict[Symbol, int]:
         """Records by secret."""
-        return _totals((s, count) for (s, _), count in self.recount.counts.items())
+        found = dict.fromkeys(self.recount.secret, 0)
+        for (s, _), count in self.recount.counts.items():
+            found[s] += count
+        return found
 
     @cached_property
-    def reads(self) -> dict[Symbol, int]:
+    def reads(self) -> dict[Symbol, float]:
         """Records by what the protocol reads."""
-        return _totals((self.read(s, x), count) for (s, x), count in self.recount.counts.items())
+        return _totals((self.read(s, x), count) for (s, x), count in self.recount.believed.items())
 
     @cached_property
     def channel(self) -> Channel:
@@ -245,11 +248,11 @@ class Distributions:
         return max(self.inputs.values()) / self.recount.rows
 
 
-def _totals(parts: Iterable[tuple[Symbol, int]]) -> dict[Symbol, int]:
-    totals: dict[Symbol, int] = {}
+def _totals(parts: Iterable[tuple[Symbol, int | Fraction]]) -> dict[Symbol, float]:
+    totals: dict[Symbol, int | Fraction] = {}
     for symbol, count in parts:
         totals[symbol] = totals.get(symbol, 0) + count
-    return totals
+    return {symbol: float(total) for symbol, total in totals.items()}
 
 
 def mismatch(stated: object, exact: float, step: float) -> str | None:

@@ -183,10 +183,13 @@ class PublishedByClass:
         counts = [[0] * len(parts) for _ in secrets]
         for (secret, record), count in self.true.items():
             counts[secrets.index(secret)][self.classes.names.index(self.classes.of(record))] += count
-        rows = [[int(self.moves.get((x, y), 0.0) * _UNIT) for x in parts] for y in parts]
+        read: Sequence[Record] = parts
+        if any(len(x) > 1 for x, _ in self.moves):
+            read = tuple(secret + part for secret in secrets for part in parts)
+        rows = [[int(self.moves.get((x, y), 0.0) * _UNIT) for x in read] for y in read]
         classes = self.classes
         people = people_by_part(self.true, classes.columns, lambda record: (classes.of(record),), classes.at_once)
-        return KnownValues(counts, parts, parts, rows, _UNIT, people).concluded(budget)
+        return KnownValues(counts, parts, tuple(read), rows, _UNIT, people).concluded(budget)
 
     def _rates(self, secrets: Mapping[str, Counter[Record]]) -> Rates:
         """Of every output and class the probability that somebody there has a secret and is published as the output."""

@@ -109,7 +109,7 @@ class ReleasedProtocol:
         chosen = [place.get(symbol, len(self.inputs)) for symbol in read]
         counts = counted.table(counted.secret, counted.inputs)
         if counted.having:
-            counts = beliefs(counts, counted.inputs)
+            counts = beliefs(counts, counted.inputs, counted.secret)
         return Channel.of(counts, self._chosen(chosen), self.denominator, reads_secret)
 
     def _chosen(self, places: Sequence[int]) -> list[Row]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 from funnel.recount.channel import Symbols, weights_of
-from funnel.recount.part_beliefs import beliefs as part_beliefs
 from funnel.recount.plain_distributions import NOISE, mismatch, public_level
 from funnel.recount.source import Recount
 
@@ -34,11 +34,9 @@ class Rule:
     step : float
         Public shares are multiples of it.
     budget : float
-        Of the declared guarantee, nats.
+        Of the observers that are told of, nats.
     ceiling : float or None
         The largest lift of a secret that the guarantee allows; None where it sets no limit to single lifts.
-    alone : float or None
-        The budget for observers who know no column, where they have one of their own.
     ordered : bool
         Whether secrets are listed by the shares at hand, to a step: they are by public ones, not by exact ones.
     in_units : bool
@@ -48,7 +46,6 @@ class Rule:
     step: float
     budget: float
     ceiling: float | None
-    alone: float | None = None
     ordered: bool = True
     in_units: bool = False
 
@@ -115,24 +112,10 @@ class PlainUnchanged(PlainStays):
     counted: Recount
 
     @cached_property
-    def beliefs(self) -> tuple[Mapping[tuple[Symbol, Symbol], int], int]:
-        """Counts of secrets and values, times a number: between parts of classes what is believed of these."""
-        counted = self.counted
-        if not counted.having:
-            return counted.counts, 1
-        table = part_beliefs(counted.table(counted.secret, counted.inputs), counted.inputs)
-        cells = {
-            (s, x): number
-            for s, row in zip(counted.secret, table, strict=True)
-            for x, number in zip(counted.inputs, row, strict=True)
-        }
-        return cells, sum(cells.values()) // counted.rows
-
-    @cached_property
-    def records(self) -> dict[Symbol, int]:
+    def records(self) -> dict[Symbol, int | Fraction]:
         """Records of every input that occurs."""
-        found: dict[Symbol, int] = {}
-        for (_, x), count in self.counted.counts.items():
+        found: dict[Symbol, int | Fraction] = {}
+        for (_, x), count in self.counted.believed.items():
             if count:
                 found[x] = found.get(x, 0) + count
         return found
@@ -174,10 +157,9 @@ class PlainUnchanged(PlainStays):
             yield size, level, outside
 
     def _observed(self, some: tuple[int, ...], budget: float) -> tuple[float, float]:
-        seen: dict[tuple[Symbol, Symbol], dict[Symbol, int]] = {}
-        people: dict[Symbol, dict[Symbol, int]] = {}
-        counts, unit = self.beliefs
-        for (s, x), n in counts.items():
+        seen: dict[tuple[Symbol, Symbol], dict[Symbol, int | Fraction]] = {}
+        people: dict[Symbol, dict[Symbol, int | Fraction]] = {}
+        for (s, x), n in self.counted.believed.items():
             if not n:
                 continue
             knows = tuple(x[place] for place in some)
@@ -186,7 +168,7 @@ class PlainUnchanged(PlainStays):
             for y, weight in self.rows[x].items():
                 masses = seen.setdefault((knows, y), {})
                 masses[s] = masses.get(s, 0) + n * weight
-        level, outside = 0.0, 0
+        level, outside = 0.0, Fraction(0)
         for (knows, _), masses in seen.items():
             of, shown = people[knows], sum(masses.values())
             group, most = sum(of.values()), 0.0
@@ -197,7 +179,7 @@ class PlainUnchanged(PlainStays):
             level = max(level, most)
             if most > budget * (1 + _TOLERANCE) + _TOLERANCE:
                 outside += shown
-        return level, outside / (self.counted.rows * unit * self.whole)
+        return level, float(outside / (self.counted.rows * self.whole))
 
 
 def share_mismatch(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:

@@ -70,7 +70,7 @@ def classify_records(
     if given is None:
         classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress)
         if spec.groups.at_once:
-            knowing = budgets_of(parse_guarantee(spec.guarantee.canonical))[1]
+            knowing = budgets_of(parse_guarantee(spec.guarantee.canonical)).knowing
             classes = parts_by_need(joint, classes, knowing, spec.groups.at_once)
     else:
         if given.source is not None and given.source.sha256 == source_sha256:

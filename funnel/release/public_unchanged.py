@@ -183,12 +183,11 @@ def _observers(
         return ()
     first = len(joint.inputs.columns) - len(columns)
     found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
-    # Between parts of classes the smallest bound is for observers of no column too, and srlip for those of any one.
-    alone = guarantee if joint.parts is None else min(parts_of(guarantee), key=lambda part: part.budget)
-    bounds = {size: guarantee if size else alone for size in sizes}
+    # Between parts of classes the smallest bound is for observers of no column, and of all; srlip for those of some.
+    bound = guarantee if joint.parts is None else min(parts_of(guarantee), key=lambda part: part.budget)
     for size, some in known:
-        found[size].append(_concluded(joint, weights, [first + j for j in some], bounds[size].budget))
-    return tuple(_observer(size, len(columns), found[size], bounds[size], distributions) for size in sizes)
+        found[size].append(_concluded(joint, weights, [first + j for j in some], bound.budget))
+    return tuple(_observer(size, len(columns), found[size], bound, distributions) for size in sizes)
 
 
 def _observer(

@@ -293,10 +293,13 @@ def _why_not_at_once(spec: ReleaseSpec) -> str | None:
 
     guarantee, known = parse_guarantee(spec.guarantee.canonical), f'known = "{spec.groups.known}"'
     kinds = {part.name for part in parts_of(guarantee)}
-    if guarantee.is_perfect or not {"srlip"} <= kinds <= {"lip", "srlip"}:
+    other, example = (
+        ("attribute", '"attribute:1.0", "srlip:4.0"') if spec.publishes_secret else ("lip", '"lip:1.0", "srlip:2.0"')
+    )
+    if guarantee.is_perfect or not {"srlip"} <= kinds <= {other, "srlip"}:
         return (
-            f"{known} in [groups] is for srlip, with lip or without, and {guarantee} is another bound; "
-            'write guarantee = ["lip:1.0", "srlip:2.0"]'
+            f"{known} in [groups] is for srlip, with {other} or without, and {guarantee} is another bound; "
+            f"write guarantee = [{example}]"
         )
     if spec.frequencies.kind.is_noisy:
         return (

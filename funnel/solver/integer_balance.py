@@ -8,10 +8,9 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
-from funnel.guarantees.exact import secret_output
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.rounding import integer_weights, marginal_weights, mix
+from funnel.rounding import integer_weights, marginal_weights, mix, output_masses
 from funnel.solver.conditions import drawn_as
 from funnel.solver.lattice import exact_rows
 
@@ -26,10 +25,9 @@ _UNNOTICED = 4.0
 
 def imbalance(joint: Joint, weights: WeightArray) -> Fraction:
     """The largest ``|Σ_x p_x W(y|x) - p_y|`` over all outputs y of integer weights (a, a), exactly."""
-    counts = joint.counts.sum(axis=0)
-    drawn = secret_output(counts[None], weights)[0]
-    worst = max(abs(int(mass) - int(number) * DENOMINATOR) for mass, number in zip(drawn, counts, strict=True))
-    return Fraction(worst, joint.n * DENOMINATOR)
+    masses, counts = output_masses(joint, weights)
+    worst = max(abs(mass - number * DENOMINATOR) for mass, number in zip(masses, counts, strict=True))
+    return Fraction(worst, sum(counts) * DENOMINATOR)
 
 
 def proven_weights(joint: Joint, guarantee: Guarantee, channel: FloatArray) -> WeightArray:

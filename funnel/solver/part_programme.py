@@ -1,27 +1,32 @@
-"""The protocol between parts of classes that leaves most records, for observers of no column and of any at once."""
+"""The protocol between parts of classes that leaves most records, for observers of no column and of any at once.
+
+Where the secret is published too, records move without a look at it, and of those that stay it changes.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
 import highspy
 import numpy as np
 
 from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.any_column import AnyColumn, Condition
+from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.lip import LIP
+from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.several import parts_of
 from funnel.guarantees.srlip import SRLIP
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import integer_weights
-from funnel.solver.integer_balance import IMBALANCE
+from funnel.solver.integer_balance import IMBALANCE, imbalance
 
 _INFINITY = highspy.kHighsInf
 # The relatively smaller budgets that are solved for; and what counts as broken, in people, for the largest coefficient.
@@ -30,8 +35,8 @@ _MARGIN, _BROKEN = 1e-7, 1e-7
 _TOLERANCES, _PER_PART, _ROUNDS = (1e-9, 1e-8, 1e-7), 3, 1_000
 # What a condition that whole numbers break is moved inside by, in people; how much more each time, and how often.
 _INSIDE, _FURTHER, _TRIES = 1e-6, 10.0, 6
-# Newton steps that put flows in balance.
-_STEPS = 4
+# Newton steps that put flows in balance; and people who are none where a secret is published.
+_STEPS, _DUST = 4, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +45,12 @@ class Moves:
 
     Attributes
     ----------
-    weights : ndarray of uint64, shape (k, k)
+    weights : ndarray of uint64, shape (k, k), or (c·k, c·k) where the secret is published
         P(published part | true part) in units of 2^-63; the diagonal is of records that stay.
     unchanged : float
         Share of the records that stay.
     bound : float
-        No protocol between these parts with donors drawn evenly leaves more.
+        No protocol between these parts with donors drawn evenly leaves more; none whose moves do not read the secret.
     """
 
     weights: WeightArray
@@ -54,14 +59,14 @@ class Moves:
 
 
 def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
-    """The protocol between parts that leaves most records, in balance and within both bounds, decided exactly.
+    """The protocol between parts that leaves most records, in balance and within all bounds, decided exactly.
 
     Parameters
     ----------
     joint : Joint
-        Over parts of classes.
+        Over parts of classes; over the secret and these where it is published.
     guarantee : Guarantee
-        lip, srlip or both.
+        lip, srlip or both; attribute, with srlip or alone, where the secret is published.
     progress : callable
 
     Raises
@@ -75,30 +80,52 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
 
     Notes
     -----
-    People F(k, h) of part h become records of part k; the diagonal stays. Of the people of a part come as many as go.
-    A condition says that, of those who know some values, people times how far their class is beyond a limit add up to
-    no more than 0 over all who may be seen as a record of k: a row in F. Rows are added when they are broken.
+    Variables are people who move from part h to part k and are published there with the secret t, M_t(k, h), and those
+    who would stay if all of a part had the secret s, G_t(s, k); without a published secret there is one t and one s.
+    Flows are in balance; what an observer of some values must not believe of a secret, after an output, is a row in M
+    and G, and rows are added when they are broken. Label LDP is G_t(s, k) <= e^ε G_t(s', k).
     """
-    alone, knowing = budgets_of(guarantee)
-    known = AnyColumn.of(joint, knowing < math.inf).distinct
-    programme = _Programme(known, alone, knowing)
-    sizes = known.sizes
+    budgets = budgets_of(guarantee)
+    if reads_secret(joint) != math.isfinite(budgets.labels):
+        raise SpecError(
+            f"attribute goes with a published secret between parts of classes, and {guarantee} does not fit"
+        )
+    known = AnyColumn.of(joint, budgets.knowing < math.inf).distinct
+    of_labels = [part for part in parts_of(guarantee) if isinstance(part, Attribute)]
+    programme = _Programme(known, budgets)
     moved_in = _INSIDE
     for _ in range(_TRIES):
         programme.run(progress)
-        weights = integer_weights(_balanced(programme.flows, sizes) / sizes)
-        broken = known.broken(weights, alone, knowing)
-        off = np.abs((weights.astype(object) @ sizes.astype(object)) - sizes.astype(object) * DENOMINATOR).max()
-        if not broken and Fraction(int(off), int(sizes.sum()) * DENOMINATOR) <= IMBALANCE:
-            unchanged = float(np.diagonal(weights).astype(np.float64) / DENOMINATOR @ sizes / sizes.sum())
+        weights = integer_weights(programme.channel())
+        broken = known.broken(weights, budgets.alone, budgets.knowing)
+        proven = not broken and all(part.holds_for(joint, weights) for part in of_labels)
+        if proven and imbalance(joint, weights) <= IMBALANCE:
+            unchanged = float((weights.diagonal() / float(DENOMINATOR)) @ joint.p_input)
             return Moves(weights, unchanged, max(unchanged, programme.bound))
         programme.move_inside(broken, moved_in)
         moved_in *= _FURTHER
     raise SolverError("no protocol in whole numbers was found near the optimum; change epsilon slightly")
 
 
-def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
-    """Of observers of no column, and of some; infinite where nothing is bounded. Those of srlip may know nothing.
+@dataclass(frozen=True)
+class Budgets:
+    """What is bounded, nats; infinite where nothing is.
+
+    Attributes
+    ----------
+    alone, knowing : float
+        Of observers of no column, and of some.
+    labels : float
+        Of observers of all columns but a published secret.
+    """
+
+    alone: float
+    knowing: float
+    labels: float
+
+
+def budgets_of(guarantee: Guarantee) -> Budgets:
+    """Of the observers that a guarantee is for. Those of srlip may know nothing.
 
     Raises
     ------
@@ -106,88 +133,154 @@ def budgets_of(guarantee: Guarantee) -> tuple[float, float]:
         If another bound is asked for, or one of 0.
     """
     parts = parts_of(guarantee)
-    if guarantee.is_perfect or not all(type(part) in (LIP, SRLIP) for part in parts):
-        raise SpecError(f"{guarantee} cannot be kept between parts of classes; ask for lip and srlip above 0")
-    knowing = [part.budget for part in parts if isinstance(part, SRLIP)]
-    return min(part.budget for part in parts), min(knowing, default=math.inf)
+    if guarantee.is_perfect or not all(type(part) in (LIP, SRLIP, Attribute) for part in parts):
+        raise SpecError(f"{guarantee} cannot be kept between parts of classes; ask for lip, srlip or attribute above 0")
+    knowing, labels = (
+        min((part.budget for part in parts if type(part) is kind), default=math.inf) for kind in (SRLIP, Attribute)
+    )
+    return Budgets(min(part.budget for part in parts), knowing, labels)
 
 
-# A side of a bound, what is known, a part, and whether a record of it agrees with that.
+# A side of a bound, what is known, an output, and whether a record of it agrees with that.
 _Key = tuple[int, int, int, bool]
+# Variables and their coefficients.
+_Row = tuple[IntArray, FloatArray]
 
 
 class _Programme:
-    """The linear programme, with the rows that were broken so far."""
+    """The linear programme, with the rows that were broken so far.
 
-    def __init__(self, known: AnyColumn, alone: float, knowing: float) -> None:
+    Variables are M_t(k, h), as a table (t, k, h) in which k = h is not used, and then G_t(s, k), as a table (t, s, k).
+    """
+
+    def __init__(self, known: AnyColumn, budgets: Budgets) -> None:
         self._known, size = known, len(known.sizes)
-        budgets = np.append(alone, np.full(len(known.known), knowing))
+        self._secrets = len(known.counts) if known.publishes else 1
+        # The share of the people of a part who are read as each secret.
+        self._mass = known.given if known.publishes else np.ones((1, size))
+        self._outputs, self._moves = self._secrets * size, self._secrets * size * size
         self._shares = known.people / known.sizes
-        self._beyond = self._sides(budgets * (1 - _MARGIN))
-        self._exactly = self._sides(budgets)
+        self._ratio = capped_exp(budgets.labels * (1 - _MARGIN)), capped_exp(budgets.labels)
+        of_all = np.append(budgets.alone, np.full(len(known.known), budgets.knowing))
+        self._limits, self._exactly = self._sides(of_all * (1 - _MARGIN)), self._sides(of_all)
         self._rows: dict[_Key, int] = {}
-        self._shut: set[_Key] = set()
-        self._solver = self._begun(known.sizes)
-        self._prices = np.zeros(2 * size)
-        self._nothing = np.zeros((size, size), dtype=bool)
-        self._add((side, 0, part, True) for side in range(len(self._beyond)) for part in range(size))
+        self._equations, self._values = self._balance()
+        self._most, self._shut = self._largest(), set[_Key]()
+        self._pairs = self._label_pairs()
+        self._gains = np.zeros(len(self._most))
+        own = np.arange(self._secrets)
+        self._gains[self._stay(own[:, np.newaxis], own[:, np.newaxis], np.arange(size))] = self._mass
+        self._solver = self._begun()
+        self._prices = np.zeros(self._fixed)
+        self._add((side, 0, output, True) for side in range(len(self._limits)) for output in range(self._outputs))
 
     def _sides(self, budgets: FloatArray) -> FloatArray:
-        """How far classes of parts are beyond each limit, shape (sides, v, k); sides are up and down by secret."""
-        given, before = self._known.given, self._known.before
-        return np.stack(
-            [
-                sign * (one - np.array([capped_exp(budget) ** sign for budget in budgets])[:, np.newaxis] * prior)
-                for one, prior in zip(given[:, np.newaxis, :], before[:, :, np.newaxis], strict=True)
-                for sign in (1, -1)
-            ]
-        )
+        """The limit of each belief, shape (sides, v); sides are up and down by secret."""
+        factors = np.array([capped_exp(budget) for budget in budgets])
+        return np.stack([factors**sign * prior for prior in self._known.before for sign in (1, -1)])
 
-    def _begun(self, sizes: np.ndarray) -> highspy.Highs:
-        """Flows from each part, and to each, add up to its people; as many as possible stay."""
-        solver, size = highspy.Highs(), len(sizes)  # type: ignore[no-untyped-call]
+    def _stay(self, published: IntArray, secret: IntArray, part: IntArray) -> IntArray:
+        """The variable G_t(s, k)."""
+        return self._moves + (published * self._secrets + secret) * len(self._known.sizes) + part
+
+    def _balance(self) -> tuple[Any, FloatArray]:
+        """All of a part go somewhere, whatever their secret, and to each output come as many as are there."""
+        from scipy.sparse import csr_array
+
+        sizes, secrets, outputs = self._known.sizes, self._secrets, self._outputs
+        size = len(sizes)
+        t, k, h = (one.ravel() for one in np.indices((secrets, size, size)))
+        moves, every = np.flatnonzero(k != h), np.arange(secrets)[:, np.newaxis]
+        to, of, part = (one.ravel() for one in np.indices((secrets, secrets, size)))
+        stays = self._moves + np.arange(len(to))
+        from_moves = (every * size + h[moves]).ravel()
+        rows = [from_moves, outputs + (t * size + k)[moves], of * size + part, outputs + to * size + part]
+        columns = [np.tile(moves, secrets), moves, stays, stays]
+        entries = [np.ones(len(from_moves)), np.ones(len(moves)), np.ones(len(stays)), self._mass[of, part]]
+        where = np.concatenate(rows), np.concatenate(columns)
+        equations = csr_array((np.concatenate(entries), where), shape=(2 * outputs, self._moves + len(stays)))
+        return equations, np.concatenate([np.tile(sizes, secrets), (self._mass * sizes).ravel()])
+
+    def _largest(self) -> FloatArray:
+        """What each variable is at most."""
+        sizes, secrets = self._known.sizes, self._secrets
+        moves = np.minimum((self._mass * sizes).ravel()[:, np.newaxis], sizes)
+        moves[np.arange(self._outputs), np.arange(self._outputs) % len(sizes)] = 0.0
+        stays = np.where(self._mass[:, np.newaxis] > 0, np.tile(sizes, (secrets, secrets, 1)), 0.0)
+        return np.concatenate([moves.ravel(), stays.ravel()])
+
+    def _label_pairs(self) -> tuple[IntArray, IntArray]:
+        """Variables of which the first is at most e^ε times the second."""
+        t, s, other, part = (one.ravel() for one in np.indices((*(self._secrets,) * 3, len(self._known.sizes))))
+        apart = (s != other) & (self._mass[t, part] > 0)
+        return self._stay(t, s, part)[apart], self._stay(t, other, part)[apart]
+
+    def _labels(self, ratio: float) -> Any:
+        """Rows of label LDP."""
+        from scipy.sparse import csr_array
+
+        high, low = self._pairs
+        rows = np.tile(np.arange(len(high)), 2)
+        entries = np.repeat([1.0, -ratio], len(high))
+        return csr_array((entries, (rows, np.concatenate([high, low]))), shape=(len(high), len(self._most)))
+
+    @property
+    def _fixed(self) -> int:
+        """Rows that are there from the start."""
+        return len(self._values) + len(self._pairs[0])
+
+    def _begun(self) -> highspy.Highs:
+        """Balance and label LDP; as many as possible stay."""
+        from scipy.sparse import vstack
+
+        solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (("output_flag", False), ("parallel", "off"), ("threads", 1), ("random_seed", 0)):
             solver.setOptionValue(option, value)
-        source, target = np.tile(np.arange(size), size), np.repeat(np.arange(size), size)
+        matrix = vstack([self._equations, self._labels(self._ratio[0])], format="csc")
+        further = np.zeros(len(self._pairs[0]))
         programme = highspy.HighsLp()
-        programme.num_col_, programme.num_row_ = size * size, 2 * size
-        programme.col_cost_ = -np.eye(size).ravel()
-        programme.col_lower_ = np.zeros(size * size)
-        programme.col_upper_ = np.minimum.outer(sizes, sizes).astype(np.float64).ravel()
-        programme.row_lower_ = programme.row_upper_ = np.tile(sizes, 2).astype(np.float64)
+        programme.num_row_, programme.num_col_ = matrix.shape
+        programme.col_cost_ = -self._gains
+        programme.col_lower_, programme.col_upper_ = np.zeros(len(self._most)), self._most
+        programme.row_lower_ = np.concatenate([self._values, further - _INFINITY])
+        programme.row_upper_ = np.concatenate([self._values, further])
         programme.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        programme.a_matrix_.start_ = 2 * np.arange(size * size + 1, dtype=np.int32)
-        programme.a_matrix_.index_ = np.column_stack([source, size + target]).astype(np.int32).ravel()
-        programme.a_matrix_.value_ = np.ones(2 * size * size)
+        programme.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+        programme.a_matrix_.index_ = matrix.indices.astype(np.int32)
+        programme.a_matrix_.value_ = matrix.data
         solver.passModel(programme)
         return solver
 
-    def _row(self, beyond: FloatArray, key: _Key) -> FloatArray:
-        """The coefficients (k,) of the flows to a part."""
-        side, known, part, agrees = key
-        found: FloatArray = self._shares[known] * beyond[side, known]
-        found[part] = beyond[side, known, part] if agrees else 0.0
-        return found
+    def _row(self, limits: FloatArray, key: _Key) -> _Row:
+        """A condition on what comes to an output, and on what stays there if it agrees."""
+        side, known, output, agrees = key
+        secret, sign, limit = side // 2, 1 - 2 * (side % 2), limits[side, known]
+        published, part = divmod(output, len(self._known.sizes))
+        come = self._shares[known] * sign * (self._known.given[secret] - limit)
+        come[part] = 0.0
+        every = np.arange(self._secrets)
+        own = -sign * limit * self._mass[:, part]
+        own[secret if self._known.publishes else 0] += sign * self._known.given[secret, part]
+        columns = [output * len(come) + np.arange(len(come)), self._stay(np.array(published), every, np.array(part))]
+        values = np.concatenate([come, own if agrees else 0.0 * own])
+        some = np.flatnonzero(values)
+        return np.concatenate(columns)[some], values[some]
 
     def _add(self, keys: Iterable[_Key]) -> bool:
         """Add rows that are not there; whether there were such."""
-        size, places, values, shut = len(self._known.sizes), [], [], len(self._shut)
+        places, values, shut = [], [], len(self._shut)
         for key in keys:
-            row = self._row(self._beyond, key)
-            some = np.flatnonzero(row)
-            if key in self._rows or key in self._shut or not len(some):
+            columns, row = self._row(self._limits, key)
+            if key in self._rows or key in self._shut or not len(row):
                 continue
-            part = key[2]
             if row.min() >= 0:
                 # Nobody else brings the belief back, so these do not come at all: exactly, and not within a tolerance.
                 self._shut.add(key)
-                self._nothing[part, some] = True
-                none = np.zeros(len(some))
-                self._solver.changeColsBounds(len(some), (part * size + some).astype(np.int32), none, none)
+                self._close(columns)
                 continue
             self._rows[key] = len(self._rows)
-            places.append(part * size + some)
-            values.append(row[some] / np.abs(row).max())
+            places.append(columns)
+            values.append(row / np.abs(row).max())
         if not places:
             return len(self._shut) > shut
         starts = np.cumsum([0, *map(len, places)])
@@ -202,6 +295,16 @@ class _Programme:
         )
         return True
 
+    def _close(self, columns: IntArray) -> None:
+        """Let variables be 0; with people of one secret who stay those of every other, as label LDP has it."""
+        size = len(self._known.sizes)
+        published, rest = np.divmod(columns[columns >= self._moves] - self._moves, self._secrets * size)
+        every = np.arange(self._secrets)[:, np.newaxis]
+        columns = np.concatenate([columns, self._stay(published, every, rest % size).ravel()])
+        none = np.zeros(len(columns))
+        self._most[columns] = 0.0
+        self._solver.changeColsBounds(len(columns), columns.astype(np.int32), none, none)
+
     def run(self, progress: Progress) -> None:
         """Solve, and add the rows that are broken, until none is.
 
@@ -210,31 +313,42 @@ class _Programme:
         InfeasibleGuarantee, SolverError
             As `best_moves`.
         """
-        known = self._known
         for _ in range(_ROUNDS):
             self._solve()
-            stays, moved = np.diagonal(self.flows).copy(), self.flows.copy()
-            np.fill_diagonal(moved, 0.0)
-            progress(f"{stays.sum() / known.sizes.sum():.5f} of the records unchanged at most", 0, None)
-            if not self._add(self._broken(stays, moved)):
+            share = float(self._gains @ self._flows) / self._known.sizes.sum()
+            progress(f"{share:.5f} of the records unchanged at most", 0, None)
+            if not self._add(self._broken()):
                 return
         raise SolverError("the search for a protocol between parts does not end; change epsilon slightly")
 
-    def _broken(self, stays: FloatArray, moved: FloatArray) -> Iterator[_Key]:
-        """The rows that flows break most, of every part and side."""
-        people = self._known.people
-        for side, beyond in enumerate(self._beyond):
-            brought = self._shares * beyond
+    @property
+    def _stays(self) -> FloatArray:
+        """G (t, s, k)."""
+        return self._flows[self._moves :].reshape(self._secrets, self._secrets, -1)
+
+    def _broken(self) -> Iterator[_Key]:
+        """The rows that flows break most, of every output and side."""
+        known, stays = self._known, self._stays
+        moved = self._flows[: self._moves].reshape(self._outputs, -1)
+        people = np.tile(known.people, (1, self._secrets))
+        sizes, weighted = np.tile(known.sizes, self._secrets), (stays * self._mass).sum(axis=1).ravel()
+        for side, limits in enumerate(self._limits):
+            secret, sign = side // 2, 1 - 2 * (side % 2)
+            tells = known.given[secret]
+            brought = self._shares * sign * (tells - limits[:, np.newaxis])
             come, largest = brought @ moved.T, np.abs(brought).max(axis=1)[:, np.newaxis]
-            together = (come + stays * beyond) / np.maximum(largest, np.abs(beyond))
+            read = secret if known.publishes else 0
+            stay = sign * ((stays[:, read] * tells).ravel() - limits[:, np.newaxis] * weighted)
+            of_each = [tells * (s == read) - limits[:, np.newaxis] * mass for s, mass in enumerate(self._mass)]
+            together = np.maximum(largest, np.tile(np.abs(of_each).max(axis=0), (1, self._secrets)))
             for agrees, amounts in (
-                (False, np.where(people < self._known.sizes, come / largest, 0.0)),
-                (True, np.where(people > 0, together, 0.0)),
+                (False, np.where(people < sizes, come / largest, 0.0)),
+                (True, np.where(people > 0, (come + stay) / together, 0.0)),
             ):
-                for part in np.flatnonzero((amounts > _BROKEN).any(axis=0)).tolist():
-                    some = np.flatnonzero(amounts[:, part] > _BROKEN)
-                    for one in some[np.argsort(-amounts[some, part])[:_PER_PART]].tolist():
-                        yield side, one, part, agrees
+                for output in np.flatnonzero((amounts > _BROKEN).any(axis=0)).tolist():
+                    some = np.flatnonzero(amounts[:, output] > _BROKEN)
+                    for one in some[np.argsort(-amounts[some, output])[:_PER_PART]].tolist():
+                        yield side, one, output, agrees
 
     def _solve(self) -> None:
         for tolerance in _TOLERANCES:
@@ -243,9 +357,8 @@ class _Programme:
             self._solver.run()
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
-                size, solution = len(self._known.sizes), self._solver.getSolution()
-                flows = np.maximum(0.0, np.array(solution.col_value)).reshape(size, size)
-                self.flows: FloatArray = np.where(self._nothing, 0.0, flows)
+                solution = self._solver.getSolution()
+                self._flows: FloatArray = np.clip(np.array(solution.col_value), 0.0, self._most)
                 self._prices = np.array(solution.row_dual)
                 return
             if status == highspy.HighsModelStatus.kInfeasible:
@@ -258,41 +371,62 @@ class _Programme:
 
     def move_inside(self, broken: list[Condition], by: float) -> None:
         """Ask more of conditions that whole numbers break."""
-        keys = [(2 * one.secret + (not one.upward), one.known, one.part, one.agrees) for one in broken]
+        keys = [(2 * one.secret + (not one.upward), one.known, one.output, one.agrees) for one in broken]
         self._add(keys)
         for key in keys:
             if key in self._rows:
-                self._solver.changeRowBounds(2 * len(self._known.sizes) + self._rows[key], -_INFINITY, -by)
+                self._solver.changeRowBounds(self._fixed + self._rows[key], -_INFINITY, -by)
 
     @property
     def bound(self) -> float:
         """What the prices of the last round prove of all protocols, whatever the tolerances of the solver are.
 
-        For prices z of balance and π >= 0 of conditions with rows a no flows F leave more than z · people + Σ max(0,
-        1[stays] - z - π a) times the smaller of two parts; or times 0 where a row without a negative number is above 0.
+        For prices z of balance and π >= 0 of conditions with rows a no flows leave more than z · people + Σ max(0,
+        1[stays] - z - π a) times what a variable is at most; or times 0 where a row without a negative number is above
+        0.
         """
-        sizes = self._known.sizes
-        size = len(sizes)
-        of_sources, of_targets, prices = np.split(-self._prices, [size, 2 * size])
-        gains = np.eye(size) - of_sources - of_targets[:, np.newaxis]
-        for (key, _), price in zip(self._rows.items(), np.maximum(0.0, prices), strict=True):
+        prices, of_labels, of_rows = np.split(-self._prices, [len(self._values), self._fixed])
+        gains = self._gains - self._equations.T @ prices
+        gains -= self._labels(self._ratio[1]).T @ np.maximum(0.0, of_labels)
+        for key, price in zip(self._rows, np.maximum(0.0, of_rows), strict=True):
             if price:
-                scale = np.abs(self._row(self._beyond, key)).max()
-                gains[key[2]] -= price / scale * self._row(self._exactly, key)
-        most = np.minimum.outer(sizes, sizes)
+                scale = np.abs(self._row(self._limits, key)[1]).max()
+                columns, row = self._row(self._exactly, key)
+                gains[columns] -= price / scale * row
+        proven = prices @ self._values + (np.maximum(0.0, gains) * self._proven_most).sum()
+        return float(proven / self._known.sizes.sum())
+
+    @property
+    def _proven_most(self) -> FloatArray:
+        """What each variable is at most, without a margin."""
+        most = self._largest()
         for key in self._shut:
-            row = self._row(self._exactly, key)
+            columns, row = self._row(self._exactly, key)
             if row.min() >= 0:
-                most[key[2], row > 0] = 0
-        proven = sizes @ (of_sources + of_targets) + (np.maximum(0.0, gains) * most).sum()
-        return float(proven / sizes.sum())
+                most[columns] = 0.0
+        return most
+
+    def channel(self) -> FloatArray:
+        """P(output | input) of the flows, (o, o): label LDP holds, and sums are right as nearly as floats can tell."""
+        sizes, secrets = self._known.sizes, self._secrets
+        if secrets > 1:
+            stays = self._stays
+            most = stays.max(axis=1, keepdims=True)
+            stays[:] = np.where(most > _DUST, np.maximum(stays, most / self._ratio[0]), 0.0)
+        flows = _balanced(self._flows, self._equations, self._values)
+        moved = flows[: self._moves].reshape(self._outputs, 1, -1) / sizes
+        channel = np.repeat(moved, secrets, axis=1)
+        stays = flows[self._moves :].reshape(secrets, secrets, -1) / sizes
+        output = np.arange(self._outputs)
+        published, part = np.divmod(output, len(sizes))
+        channel[output, :, part] = stays[published, :, part]
+        return channel.reshape(self._outputs, -1)
 
 
-def _balanced(flows: FloatArray, sizes: np.ndarray) -> FloatArray:
-    """Flows (k, h) whose sums are the people of parts as nearly as floats can tell; what is 0 stays so."""
+def _balanced(flows: FloatArray, equations: Any, values: FloatArray) -> FloatArray:
+    """Flows that meet equations as nearly as floats can tell; what is 0 stays so."""
     for _ in range(_STEPS):
-        arrive, leave = flows.sum(axis=1), flows.sum(axis=0)
-        system = np.block([[np.diag(arrive), flows], [flows.T, np.diag(leave)]])
-        factors = np.linalg.lstsq(system, np.concatenate([sizes - arrive, sizes - leave]))[0]
-        flows = flows * (1 + factors[: len(sizes), np.newaxis] + factors[len(sizes) :])
+        system = ((equations * flows) @ equations.T).toarray()
+        factors = np.linalg.lstsq(system, values - equations @ flows)[0]
+        flows = flows * (1 + equations.T @ factors)
     return flows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from tests.releases import make_release
 
 ROWS = 6_000
 COLUMNS = ["education", "relationship", "race", "workclass", "occupation", "sex"]
-LIP, SRLIP, SRLIP_TWO = 1.0, 2.0, 3.0
+LIP, SRLIP = 1.0, 2.0
 ANY = (
     SPEC.replace('["marital-status"]', '["income"]')
     .replace('["relationship"]', json.dumps(COLUMNS))
@@ -41,96 +42,161 @@ ANY = (
 )
 
 
-SPECS = {"single": ANY, "pairs": ANY.replace('"single"', '"pairs"').replace(f"srlip:{SRLIP}", f"srlip:{SRLIP_TWO}")}
-BUDGETS = {"single": SRLIP, "pairs": SRLIP_TWO}
+@dataclass(frozen=True)
+class Case:
+    """A spec: what observers know, their budget, the other bound; and secrets that are published."""
+
+    known: AtOnce
+    budget: float
+    other: str = "lip"
+
+    @property
+    def spec(self) -> str:
+        spec = ANY.replace('"single"', f'"{self.known}"').replace(f"srlip:{SRLIP}", f"srlip:{self.budget}")
+        return spec.replace("lip:1.0", f"{self.other}:1.0", 1).replace(json.dumps(COLUMNS), json.dumps(self.columns))
+
+    @property
+    def columns(self) -> list[str]:
+        return ["income", *COLUMNS] if self.other == "attribute" else COLUMNS
 
 
-@pytest.fixture(scope="module", params=AT_ONCE)
-def known(request: pytest.FixtureRequest) -> AtOnce:
-    return request.param
+CASES = {"single": Case("single", SRLIP), "pairs": Case("pairs", 3.0), "secret": Case("single", 2.5, "attribute")}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
 
 
 @pytest.fixture(scope="module")
-def folder(known: AtOnce, tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
-    return make_release(make_project(tmp_path_factory.mktemp("any"), SPECS[known], adult_rows(rows=ROWS)))
+def folder(case: Case, tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    return make_release(make_project(tmp_path_factory.mktemp("any"), case.spec, adult_rows(rows=ROWS)))
 
 
-def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolder, known: AtOnce) -> None:
+def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolder, case: Case) -> None:
     for checks in (recheck(folder), recheck(folder, Told(public=True))):
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
     (leakage,) = (check for check in recheck(folder) if check.name == "leakage")
-    assert f"declared lip:{LIP} & srlip:{BUDGETS[known]}" in leakage.detail
+    assert f"declared {case.other}:{LIP} & srlip:{case.budget}" in leakage.detail
 
 
-def test_who_knows_values_of_a_person_is_within_the_bound(folder: ReleaseFolder, known: AtOnce) -> None:
+def test_who_knows_values_of_a_person_is_within_the_bound(folder: ReleaseFolder, case: Case) -> None:
     """From the true records one by one, whom each is published as, and how common the secret is in every class."""
     plain = PlainClasses.parse(folder.classes.read_bytes())
     protocol = ProtocolDocument.read(folder.protocol).protocol
     rows = adult_rows(rows=ROWS).select([*COLUMNS, "income"]).to_pydict()
     records = list(zip(*(rows[column] for column in COLUMNS), strict=True))
-    part = np.array([protocol.inputs.index((plain.of(record),)) for record in records])
+    names = list(dict.fromkeys(symbol[-1] for symbol in protocol.inputs.symbols))
+    part = np.array([names.index(plain.of(record)) for record in records])
     classes = np.array([plain.of(record).split(".")[0] for record in records])
     rich = np.array(rows["income"]) == ">50K"
     share = {name: rich[classes == name].mean() for name in set(classes)}
-    believed = np.array([share[name] for name in classes])
-    sizes, moves = np.bincount(part), protocol.matrix
+    believed = np.array([[1 - share[name], share[name]] for name in classes]).T
     assert min(np.unique(classes, return_counts=True)[1]) >= 100
+    # P(published secret and part | secret and part); of one secret where none is read and published.
+    sizes, read = np.bincount(part), len(protocol.inputs) // len(names)
+    moves = protocol.matrix.reshape(read, len(names), read, len(names))
     of_one = [np.array(rows[column]) for column in COLUMNS]
     sets = [[column == value for value in sorted(set(column.tolist()))] for column in of_one]
-    if known == "pairs":
+    if case.known == "pairs":
         sets += [[a & b for a in one for b in other] for one, other in combinations(sets, 2)]
     worst = 0.0
     for having in [np.ones(ROWS, bool), *(one for some in sets for one in some if one.any())]:
-        bound = LIP if having.all() else BUDGETS[known]
-        prior = believed[having].mean()
-        for k, size in enumerate(sizes):
-            # P(published as one record of k, that agrees or not) by person, times the people of k.
-            come = np.where(part == k, 0.0, moves[k, part]) * having
+        bound = LIP if having.all() else case.budget
+        prior = believed[:, having].mean(axis=1)
+        for published, k in np.ndindex(read, len(sizes)):
+            # P(secret, published as one record of k, that agrees or not) by person, times the people of k.
+            rate = (
+                np.broadcast_to(moves[published, k], (2, len(names)))
+                * believed[:, [*map(part.tolist().index, range(len(names)))]]
+            )
+            come = (
+                np.where(np.arange(len(names)) == k, 0.0, rate) * np.bincount(part[having], minlength=len(names))
+            ).sum(axis=1)
             agreeing = int(having[part == k].sum())
             # Of those who stay the record is that of one person.
-            own = [0.0, moves[k, k] * size] if agreeing else [0.0]
-            for mine in own if agreeing < size else own[1:]:
-                seen = come.sum() + mine
-                if seen > 1e-9:
-                    posterior = (come @ believed + mine * believed[part == k][0]) / seen
-                    change = max(
-                        abs(np.log(after / before))
-                        for after, before in ((posterior, prior), (1 - posterior, 1 - prior))
-                    )
-                    worst = max(worst, change * BUDGETS[known] / bound)
-    assert worst == pytest.approx(BUDGETS[known], rel=1e-3)
-    assert worst <= BUDGETS[known] + 1e-9
+            own = [np.zeros(2), rate[:, k] * sizes[k]] if agreeing else [np.zeros(2)]
+            for mine in own if agreeing < sizes[k] else own[1:]:
+                seen = come + mine
+                if seen.sum() > 1e-9:
+                    change = float(np.abs(np.log(seen / seen.sum() / prior)).max())
+                    worst = max(worst, change * case.budget / bound)
+    assert worst == pytest.approx(case.budget, rel=1e-3)
+    assert worst <= case.budget + 1e-9
 
 
-def test_records_are_true_ones_and_most_of_them_stay(folder: ReleaseFolder, known: AtOnce) -> None:
+def test_records_are_true_ones_and_most_of_them_stay(folder: ReleaseFolder, case: Case) -> None:
     table, source = pq.read_table(folder.data), adult_rows(rows=ROWS)
-    assert table.column_names == [*COLUMNS, CLASS_COLUMN]
+    assert table.column_names == [*case.columns, CLASS_COLUMN]
     true = set(zip(*(source[column].to_pylist() for column in COLUMNS), strict=True))
     assert set(zip(*(table[column].to_pylist() for column in COLUMNS), strict=True)) <= true
     told = PublicReport.read(folder.numbers).unchanged
     assert told is not None
     assert 0.5 < told.share < 0.95
-    sizes = range(1, AT_ONCE[known] + 1)
+    sizes = range(1, AT_ONCE[case.known] + 1)
     assert {one.columns for one in told.known} == {some for size in sizes for some in combinations(COLUMNS, size)}
-    assert told.at_once == AT_ONCE[known]
+    assert told.at_once == AT_ONCE[case.known]
     assert all(one.outside == 0 for one in told.known)
-    assert [(one.known, one.level) for one in told.observers] == [(0, LIP), (1, BUDGETS[known])]
+    assert [(one.known, one.level) for one in told.observers] == [(0, LIP), (1, LIP)]
     released = load_release(folder.root)
-    shares = [released.unchanged(column) for column in COLUMNS]
+    shares = [released.unchanged(column) for column in case.columns]
     assert min(shares) >= released.unchanged() == pytest.approx(told.share, abs=0.02)
     assert released.shares(("sex", "race")).r is not None
 
 
-def test_the_report_says_who_is_bounded_and_who_is_not(folder: ReleaseFolder, known: AtOnce) -> None:
+def test_tables_are_right_and_those_of_a_published_secret_are_off_by_what_is_said(
+    folder: ReleaseFolder, case: Case
+) -> None:
+    """Means of all tables of one and two columns, from the protocol and who the donors are."""
+    plain = PlainClasses.parse(folder.classes.read_bytes())
+    protocol = ProtocolDocument.read(folder.protocol).protocol
+    rows = adult_rows(rows=ROWS).select([*COLUMNS, "income"]).to_pydict()
+    records = list(zip(*(rows[column] for column in COLUMNS), strict=True))
+    names = list(dict.fromkeys(symbol[-1] for symbol in protocol.inputs.symbols))
+    part, rich = np.array([names.index(plain.of(record)) for record in records]), np.array(rows["income"]) == ">50K"
+    read = len(protocol.inputs) // len(names)
+    moves = protocol.matrix.reshape(read, len(names), read, len(names))
+    secret = rich.astype(int) if read > 1 else np.zeros(ROWS, dtype=int)
+    counts = np.zeros((read, len(names)))
+    np.add.at(counts, (secret, part), 1)
+    into = np.einsum("tksh,sh->tk", moves, counts) - np.einsum("tksk,sk->tk", moves, counts)
+    off = 0.0
+    for cell in (
+        a & b
+        for one, other in combinations([_flags(rows[column]) for column in COLUMNS], 2)
+        for a in one
+        for b in other
+    ):
+        within = np.bincount(part[cell], minlength=len(names)) / np.bincount(part)
+        stays = np.array([moves[t, part[cell], secret[cell], part[cell]].sum() for t in range(read)])
+        mean = stays + into @ within
+        assert mean.sum() == pytest.approx(cell.sum(), abs=1e-6)
+    for cell in (flags for column in COLUMNS for flags in _flags(rows[column])):
+        within = np.bincount(part[cell], minlength=len(names)) / np.bincount(part)
+        stays = np.array([moves[t, part[cell], secret[cell], part[cell]].sum() for t in range(read)])
+        off = max(off, float(np.abs(stays + into @ within - np.bincount(secret[cell], minlength=read)).max()))
+    told = PublicReport.read(folder.numbers).unchanged
+    assert told is not None
+    assert (told.off is None) == (read == 1)
+    assert off < 1e-6 if told.off is None else off <= told.off.records <= off * 1.1
+
+
+def _flags(values: list[str]) -> list[np.ndarray]:
+    return [np.array(values) == value for value in sorted(set(values))]
+
+
+def test_the_report_says_who_is_bounded_and_who_is_not(folder: ReleaseFolder, case: Case) -> None:
     page = " ".join(folder.report.read_text().split())
     summary = page[: page.index("What stays as it is")]
+    published = "other published columns" if case.other == "attribute" else "published columns"
     which, more = {
-        "single": ("one of the published columns of a person, whichever it is", "two"),
-        "pairs": ("one or two of the published columns of a person, whichever these are", "three"),
-    }[known]
+        "single": (f"one of the {published} of a person, whichever it is", "two"),
+        "pairs": (f"one or two of the {published} of a person, whichever these are", "three"),
+    }[case.known]
     assert which in summary
     assert f"For an observer who knows {more} or more and not all of them nothing is proven." in summary
-    assert ("of 15 pairs of columns the worst" in page) == (known == "pairs")
+    assert ("the odds between any two values change by at most this factor" in summary) == (case.other == "attribute")
+    assert ("of 15 pairs of columns the worst" in page) == (case.known == "pairs")
     assert which in folder.annex.read_text()
 
 
@@ -171,6 +237,7 @@ def test_a_budget_that_no_exchange_of_records_keeps_is_refused(tmp_path: Path) -
     ("old", "new", "said"),
     [
         (f'"srlip:{SRLIP}"', '"attribute:1.0"', "is for srlip, with lip or without"),
+        (json.dumps(COLUMNS), json.dumps(["income", *COLUMNS]), "is for srlip, with attribute or without"),
         ('protection = "none"', 'protection = "noise"', "which noise would not protect"),
         ("min_records = 100", 'min_records = 100\nclasses = "classes.json"', "those of other people"),
         ('mechanism = "invariant"', 'mechanism = "grr"', "draws values"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import Mutant
-from tests.sabotage.scenes import ANY_COLUMN, ANY_TWO
+from tests.sabotage.scenes import ANY_COLUMN, ANY_OF_SECRET, ANY_TWO
 
 BOUND, CLASSES = "leakage", "record classes"
 
@@ -41,7 +41,7 @@ ANY_COLUMNS = [
         "observers of every column forgotten by the search",
         "the protocol is made for observers of the record alone",
         "funnel.solver.part_programme",
-        "AnyColumn.of(joint, knowing < math.inf)",
+        "AnyColumn.of(joint, budgets.knowing < math.inf)",
         "AnyColumn.of(joint, False)",
         BOUND,
         ANY_COLUMN,
@@ -104,8 +104,8 @@ ANY_COLUMNS = [
         "observers taken for others",
         "observers who know values of people of two classes are left out by the search",
         "funnel.guarantees.any_column",
-        "several = (of_class > 0).sum(axis=1) > 1",
-        "several = (of_class > 0).sum(axis=1) > 3",
+        "(0 if self.publishes else 1)",
+        "(0 if self.publishes else 3)",
         BOUND,
         ANY_TWO,
     ),
@@ -126,5 +126,32 @@ ANY_COLUMNS = [
         "for one in composition.concluded(protocol, guarantee.budget)[1:]:",
         CLASSES,
         ANY_TWO,
+    ),
+    Mutant(
+        "observers beside a published secret forgotten by the search",
+        "the protocol bounds a published secret for observers of no column and of all, and srlip is for nobody",
+        "funnel.solver.part_programme",
+        "AnyColumn.of(joint, budgets.knowing < math.inf)",
+        "AnyColumn.of(joint, False)",
+        BOUND,
+        ANY_OF_SECRET,
+    ),
+    Mutant(
+        "beliefs of parts of the wrong size",
+        "a secret and part are taken for as many people as another part has, and published as often",
+        "funnel.joint",
+        "tells[:, self.parts.class_of] * people",
+        "tells[:, self.parts.class_of] * np.roll(people, 1)",
+        "planning.choose",
+        ANY_OF_SECRET,
+    ),
+    Mutant(
+        "secrets counted by part",
+        "the protocol is balanced for the counts of the secret in every part, which can be computed from it then",
+        "funnel.joint",
+        "product(self.secret, self.inputs), bounds, self.parts)",
+        "product(self.secret, self.inputs), bounds)",
+        "by_event.every_set",
+        ANY_OF_SECRET,
     ),
 ]

@@ -114,6 +114,11 @@ ANY_COLUMN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nknown = "single"\n\n
     '"lip:1.0"', '["lip:1.0", "srlip:2.0"]'
 )
 ANY_TWO_SPEC = ANY_COLUMN_SPEC.replace('"single"', '"pairs"').replace('"srlip:2.0"', '"srlip:3.0"')
+ANY_OF_SECRET_SPEC = (
+    ANY_COLUMN_SPEC.replace('publish = ["', 'publish = ["income", "')
+    .replace('"lip:', '"attribute:')
+    .replace('"srlip:2.0"', '"srlip:2.5"')
+)
 GIVEN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nclasses = "classes.json"\nmin_records = 100\n\n[output]', 1)
 LEVELLED_SPEC = QUICK.replace("minimum_count = 100", 'hierarchy = "levels.csv"\nlevel = "kind"')
 WEIGHTED_SPEC = QUICK.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
@@ -357,6 +362,7 @@ WHOLE = Scene("whole records", WHOLE_SPEC)
 WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
 KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=True)
+ANY_OF_SECRET = Scene("a published secret, for observers of any one column", ANY_OF_SECRET_SPEC, fresh=True)
 ANY_COLUMN = Scene("whole records for observers of any one column", ANY_COLUMN_SPEC, fresh=True)
 ANY_TWO = Scene("whole records for observers of any two columns", ANY_TWO_SPEC, fresh=True)
 GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
@@ -396,6 +402,7 @@ UNITS = Scene(
 HONEST = (
     UNITS,
     ANY_COLUMN,
+    ANY_OF_SECRET,
     ANY_TWO,
     FRESH,
     DROPPING,

@@ -16,33 +16,46 @@ PARTS = np.array([0, 0, 0, 1, 1, 3, 3])
 COUNTS = np.array([5, 1, 2, 4, 4, 1, 6])
 # Nobody was published of part 2: what would go there stays.
 MOVES = np.array([[0.7, 0.3, 0.1, 0.0], [0.1, 0.5, 0.2, 0.2], [0.1, 0.1, 0.4, 0.1], [0.1, 0.1, 0.3, 0.7]])
-CHANNEL = EvenChannel(MOVES, PARTS, COUNTS)
+# The same with a secret that is published: people of a part move alike, and of those that stay it changes.
+WITH_SECRET = np.zeros((2, 4, 2, 4))
+for h, k in np.ndindex(4, 4):
+    changes = [[0.8, 0.3], [0.2, 0.7]] if h == k else [[0.6, 0.6], [0.4, 0.4]]
+    WITH_SECRET[:, h, :, k] = MOVES[h, k] * np.array(changes)
+CHANNELS = [EvenChannel(moves, PARTS, COUNTS) for moves in (MOVES[np.newaxis, :, np.newaxis], WITH_SECRET)]
 
 
-def table() -> FloatArray:
-    """Record by record: whom everybody of the other parts takes the place of."""
-    found = np.zeros((7, 7))
-    for x, part in enumerate(PARTS):
-        for y, other in enumerate(PARTS):
-            if other != part:
-                found[y, x] = MOVES[other, part] * COUNTS[y] / COUNTS[other == PARTS].sum()
-        found[x, x] = 1 - found[:, x].sum()
-    return found
+def table(channel: EvenChannel) -> FloatArray:
+    """Record by record: whom everybody of the other parts takes the place of, and what becomes of the secret."""
+    moves, c = channel.moves, len(channel.moves)
+    found = np.zeros((c, 7, c, 7))
+    for s, x, t, y in np.ndindex(c, 7, c, 7):
+        if PARTS[x] != PARTS[y]:
+            found[t, y, s, x] = moves[t, PARTS[y], s, PARTS[x]] * COUNTS[y] / COUNTS[PARTS[y] == PARTS].sum()
+        elif x == y:
+            found[t, y, s, x] = moves[t, PARTS[x], s, PARTS[x]]
+    for s, x in np.ndindex(c, 7):
+        found[s, x, s, x] += 1 - found[:, :, s, x].sum()
+    return found.reshape(7 * c, 7 * c)
 
 
-def test_products_are_those_of_the_table() -> None:
-    shares, rows = COUNTS / COUNTS.sum(), np.random.default_rng(1).normal(size=(3, 7))
-    assert CHANNEL @ shares == pytest.approx(table() @ shares)
-    assert rows @ CHANNEL == pytest.approx(rows @ table())
-    assert csr_array(rows) @ CHANNEL == pytest.approx(rows @ table())
-    assert CHANNEL.diagonal() == pytest.approx(np.diagonal(table()))
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_products_are_those_of_the_table(channel: EvenChannel) -> None:
+    size = len(table(channel))
+    shares, rows = np.arange(1, size + 1) / 9, np.random.default_rng(1).normal(size=(3, size))
+    assert channel @ shares == pytest.approx(table(channel) @ shares)
+    assert rows @ channel == pytest.approx(rows @ table(channel))
+    assert csr_array(rows) @ channel == pytest.approx(rows @ table(channel))
+    assert channel.diagonal() == pytest.approx(np.diagonal(table(channel)))
 
 
-def test_counts_are_those_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_counts_are_those_of_the_table(channel: EvenChannel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Variances, r and what stays in a column; also where rows of statistics are taken a few at a time."""
-    values = Alphabet(("a", "b"), tuple((f"a{x % 3}", f"b{x}") for x in range(7)))
-    even, plain = (PlainCounts(values, COUNTS, channel) for channel in (CHANNEL, csr_array(table())))
-    rows = np.random.default_rng(2).normal(size=(5, 7))
+    size = len(table(channel))
+    values = Alphabet(("a", "b"), tuple((f"a{x % 3}", f"b{x}") for x in range(size)))
+    counts = np.arange(1, size + 1)
+    even, plain = (PlainCounts(values, counts, one) for one in (channel, csr_array(table(channel))))
+    rows = np.random.default_rng(2).normal(size=(5, size))
     for entries in (7, 1000):
         monkeypatch.setattr(plain_counts, "_ENTRIES", entries)
         for some in (rows, csr_array(rows)):
