@@ -308,23 +308,24 @@ def _why_not_at_once(spec: ReleaseSpec) -> str | None:
             f"{known} cuts classes by the counts of the records themselves, and the file of [groups] "
             "classes has those of other people; take classes out, or name columns as known"
         )
-    if "weights" in spec.mechanism.model_fields_set:
-        return f"{known} leaves as many records as can be, so [mechanism] weights has no effect; take it out"
-    return _why_not_whole(spec)
+    return _why_not_whole(spec, known)
 
 
-def _why_not_whole(spec: ReleaseSpec) -> str | None:
-    """Why whole records cannot be drawn whatever the bound is."""
+def _why_not_whole(spec: ReleaseSpec, known: str = "") -> str | None:
+    """Why whole records cannot be drawn whatever the bound is; known: the setting for observers of any columns."""
     if spec.register is not None:
         return (
             "an observer who links versions about the same people would see whose records are their own, since these "
             'stay and those of donors change; write [history] people = "different" if no person is in two versions, or '
             "publish fewer columns"
         )
-    if spec.utility != "information" or spec.weight is not None or spec.drawn_columns:
+    counts_alike = known or ('utility = "estimation"' if spec.utility == "estimation" else "")
+    if counts_alike and "weights" in spec.mechanism.model_fields_set:
+        return f"{counts_alike} leaves as many records as can be, so [mechanism] weights has no effect; take it out"
+    if spec.utility == "variance" or spec.weight is not None or spec.drawn_columns:
         return (
-            "utility, weight and numbers that are drawn within intervals are of values that are drawn one by one; take "
-            "them out, or publish fewer columns"
+            "variance, weight and numbers that are drawn within intervals are of values that are drawn one by one; "
+            "take them out, or publish fewer columns"
         )
     return None
 

@@ -356,6 +356,11 @@ DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC,
 WHOLE = Scene("whole records", WHOLE_SPEC)
 WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
+ESTIMATED = Scene(
+    "whole records for estimates",
+    WHOLE_SPEC.replace("guarantee", 'utility = "estimation"\nguarantee', 1),
+    fresh=True,
+)
 KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=True)
 ANY_COLUMN = Scene("whole records for observers of any one column", ANY_COLUMN_SPEC, fresh=True)
 ANY_TWO = Scene("whole records for observers of any two columns", ANY_TWO_SPEC, fresh=True)
