@@ -262,19 +262,19 @@ def require_posterior(guarantee: Guarantee) -> Kept:
     return guarantee
 
 
-def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee | RobustRatio:
+def require_for_rows(guarantee: Guarantee) -> Kept:
     """The guarantee, if it can be kept over several rows of a unit.
 
     Raises
     ------
     SpecError
-        As `allowed_by`, and if it is about observers who know published columns.
+        As `allowed_by`, and if it is about observers who know published columns in a population.
     """
     kept = require_posterior(guarantee)
-    if isinstance(kept, SRLIP | RSRLIP):
+    if isinstance(kept, RSRLIP):
         raise SpecError(
-            f"{kept} is about observers who know some of the published columns, which rows of a unit are not bounded "
-            f"for; choose {bound_given(kept)}"
+            f"{kept} is about observers in a population who know some of the published columns, which rows of a unit "
+            f"are not bounded for; choose {kept.nominal}"
         )
     return kept
 

@@ -15,6 +15,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.guarantees.srlip import SRLIP
 from funnel.history.allowed import Kept, allowed_by, require_for_rows
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
@@ -25,7 +26,7 @@ from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
-from funnel.history.unit_rows import UnitRows, counted_cells, row_changes, second_rows
+from funnel.history.unit_rows import MOST_MEMBERS, UnitRows, counted_cells, row_changes, second_rows
 from funnel.history.version_terms import VersionTerms
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
@@ -281,7 +282,10 @@ class _CountedRows:
         if allowed_by(declared).significance is not None and self._within is not None:
             self._second = MoveLimits.of_rows(*second_rows(of_known, asked.cells[known], asked.joint))
         own = self._within is not None and not self._within.keep_secrets(len(asked.joint.inputs))
-        self._members = Members(self._within, rows.deepest) if self._within is not None and own else None
+        one_by_one = own or isinstance(declared, SRLIP)
+        if one_by_one:
+            rows.require_few(MOST_MEMBERS, " that are bounded one by one")
+        self._members = Members(self._within, rows.deepest) if self._within is not None and one_by_one else None
         constant = marginal_weights(asked.joint, self._target.weights)
         self._whole = Whole.beginning(asked.joint, constant, int(known.sum()))
         if self._target.is_invariant:

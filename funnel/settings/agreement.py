@@ -37,7 +37,7 @@ ROBUST_OVER_VERSIONS = (*_ROBUST_OVER_ROWS, "rsrlip", "rattribute")
 """Robust guarantees that can be kept over several versions about the same people."""
 
 # Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
-_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect", *_ROBUST_OVER_ROWS)
+_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect", "srlip", "attribute", *_ROBUST_OVER_ROWS)
 _OVER_VERSIONS = (*_OVER_ROWS, *_FOR_KNOWN)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
@@ -167,8 +167,8 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
         )
     elif spec.unit is not None and spec.guarantee.kind not in _OVER_ROWS:
         yield (
-            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: what follows '
-            "the rows of a person bounds observers who know none of the published columns; write guarantee = "
+            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: observers in a '
+            "population who know some of the published columns are not bounded over rows; write guarantee = "
             f'"{_kept(spec)}", or take unit out'
         )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
