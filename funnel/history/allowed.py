@@ -262,23 +262,6 @@ def require_posterior(guarantee: Guarantee) -> Kept:
     return guarantee
 
 
-def require_for_rows(guarantee: Guarantee) -> Kept:
-    """The guarantee, if it can be kept over several rows of a unit.
-
-    Raises
-    ------
-    SpecError
-        As `allowed_by`, and if it is about observers who know published columns in a population.
-    """
-    kept = require_posterior(guarantee)
-    if isinstance(kept, RSRLIP):
-        raise SpecError(
-            f"{kept} is about observers in a population who know some of the published columns, which rows of a unit "
-            f"are not bounded for; choose {kept.nominal}"
-        )
-    return kept
-
-
 def lifts_of(outputs: FloatArray, prior: IntArray) -> FloatArray:
     """λ from P(s, y | h) up to a factor: (k, c, b) to (k, c', b), of the c' secrets that occur in the prior (c,).
 

@@ -179,7 +179,7 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee, reserve: float =
             raise SpecError(
                 f"{declared} is not bounded over versions that publish the secret; take it out of the published columns"
             )
-    if possible is not None and any(one.bounded and one.secret_of is not None for one in others):
+    if possible is not None and any(one.bounded and one.secret_name is not None for one in others):
         raise DataError("secrets of earlier versions are not bounded under all that noise, or a sample, leaves open")
     return replace(
         first,

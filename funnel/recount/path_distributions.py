@@ -241,7 +241,7 @@ class PathDistributions:
                         yield found
 
     def _are_apart(self, chapter: Chapter) -> bool:
-        """Whether rows of a person are judged one by one: of secrets of their own, or of one that something is known of."""
+        """Whether rows of a person are judged one by one: for their own secrets, or for who knows columns of one."""
         several = self._tree.depths[chapter.ordinal] > 1
         return chapter.has_members or (several and bool(self._groups.get(chapter.ordinal)))
 

@@ -32,13 +32,11 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
-_ROBUST_OVER_ROWS = ("rlip", "ralip", "rldp", "rpml")
-ROBUST_OVER_VERSIONS = (*_ROBUST_OVER_ROWS, "rsrlip", "rattribute")
+ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml", "rsrlip", "rattribute")
 """Robust guarantees that can be kept over several versions about the same people."""
 
-# Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
-_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect", "srlip", "attribute", *_ROBUST_OVER_ROWS)
-_OVER_VERSIONS = (*_OVER_ROWS, *_FOR_KNOWN)
+# Guarantees that can be kept over several versions about the same people.
+_OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect", *ROBUST_OVER_VERSIONS, *_FOR_KNOWN)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
@@ -165,12 +163,6 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
             f'change is bounded in boxes alone; write guarantee = "{_over_boxes(spec)}", or {_DIFFERENT}'
         )
-    elif spec.unit is not None and spec.guarantee.kind not in _OVER_ROWS:
-        yield (
-            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: observers in a '
-            "population who know some of the published columns are not bounded over rows; write guarantee = "
-            f'"{_kept(spec)}", or take unit out'
-        )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" is not there yet over versions about the same people: one bound '
@@ -178,6 +170,13 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'= "{_kept(spec)}", or {_DIFFERENT}'
         )
     elif spec.guarantee.kind in _FOR_KNOWN:
+        if spec.unit is not None and spec.frequencies.kind.is_noisy:
+            yield (
+                f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person under '
+                "noise: nothing that is published says how many rows a person has, and each is bounded for who knows "
+                f'columns of any other; write guarantee = "{_kept(spec)}", protection = "threshold" in [frequencies], '
+                "or take unit out"
+            )
         yield from _known_over_versions(spec)
     if spec.mechanism.reads_secret:
         yield (
@@ -212,8 +211,9 @@ def _kept(spec: ReleaseSpec) -> str:
 
     part = spec.guarantee.parts[0] if spec.guarantee.parts else spec.guarantee.canonical
     kind = part.partition(":")[0]
-    known = spec.unit is None and not spec.publishes_secret and kind in _FOR_KNOWN
-    if kind in ROBUST_OVER_VERSIONS and (kind in _OVER_ROWS or known):
+    of_noise = spec.unit is not None and spec.frequencies.kind.is_noisy
+    known = not of_noise and not spec.publishes_secret and kind in _FOR_KNOWN
+    if kind in ROBUST_OVER_VERSIONS and (kind not in _FOR_KNOWN or known):
         return part
     return f"lip:{parse_guarantee(part).budget or 1.0!r}"
 

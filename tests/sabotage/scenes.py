@@ -259,6 +259,13 @@ def write_encounters(folder: Path) -> None:
     pq.write_table(encounters(0), folder / "people.parquet")
 
 
+def write_days(folder: Path) -> None:
+    """The same with a day, which goes with the secret in every ward."""
+    table = encounters(0)
+    days = ["weekend" if (i % 4 > 0) == (ill == "yes") else "week" for i, ill in enumerate(table["ill"].to_pylist())]
+    pq.write_table(table.append_column("day", pa.array(days)), folder / "people.parquet")
+
+
 def third_wave(folder: Path) -> None:
     """The third wave of the panel, with some who were not in the second."""
     pq.write_table(wave(WAVES[2], _PANEL), folder / "people.parquet")
@@ -398,8 +405,19 @@ UNITS = Scene(
     fresh=True,
     change=write_encounters,
 )
+KNOWN_UNITS = Scene(
+    "a first release of several rows of people, for who knows a column of one",
+    ENCOUNTERS.replace('"encounters"', '"people"')
+    .replace('["ward"]', '["ward", "day"]')
+    .replace("lip:1.0", "srlip:0.5")
+    .replace("epsilon = 4.0", 'protection = "none"')
+    .replace("[categories]", '[disclosure]\non_breach = "report"\n\n[categories]\nday = ["week", "weekend"]'),
+    fresh=True,
+    change=write_days,
+)
 HONEST = (
     UNITS,
+    KNOWN_UNITS,
     ANY_COLUMN,
     ANY_TWO,
     FRESH,

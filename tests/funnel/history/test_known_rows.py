@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import funnel
-from funnel.errors import SpecError
 from funnel.history.step import Step
 from tests.funnel.history.brute import beyond, lifts, worse
 from tests.funnel.history.test_known_columns import KNOWN, VALUES, Known, Lifts, asked, by_secret, values_of
@@ -181,8 +180,3 @@ def test_a_bound_for_who_knows_nothing_is_none_for_them() -> None:
     assert all(known for *_, known in found)
     # Of the row that is drawn, of one that is to come, and of one before.
     assert {(0, None, ahead, True) for ahead in (-1, 0, 1)} <= found
-
-
-def test_rows_are_not_bounded_in_a_population_for_them() -> None:
-    with pytest.raises(SpecError, match="rows of a unit are not bounded for; choose srlip"):
-        published(units(0, True), funnel.RSRLIP(BUDGET, 0.05))
