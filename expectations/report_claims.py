@@ -70,7 +70,7 @@ def report_claims(finished: Finished) -> list[Claim]:
         ),
         all_of("weighted", _weighted(numbers, distributions, said, weights)),
         all_of("lifts", _lifts(numbers, distributions)),
-        all_of("comparison", _chosen(numbers, finished.alone or distributions)),
+        all_of("comparison", _chosen(numbers, finished.alone or distributions, said)),
         claim("checks", told == checks, "are not those that the release is judged by"),
     ]
 
@@ -184,7 +184,7 @@ def _figures(
     yield same("cells", estimation["cells"], distributions.recount.cells)
 
 
-def _chosen(numbers: Mapping[str, Any], distributions: Distributions) -> Iterator[Claim]:
+def _chosen(numbers: Mapping[str, Any], distributions: Distributions, said: SpecText) -> Iterator[Claim]:
     """What is said of the chosen mechanism: the others are not computed again, so none of them may be there."""
     step, told = share_step(distributions.recount.rows), distributions.information
     chosen = numbers["compared"]
@@ -201,6 +201,7 @@ def _chosen(numbers: Mapping[str, Any], distributions: Distributions) -> Iterato
             by_class = distributions.recount.published_columns[-1:] == ("record_class",)
             kind = ("classes" if by_class else "unchanged") if counted else "kept"
             yield claim("certificate", certificate["of"] == kind, f"is not of records {kind}")
+            yield same("weights", certificate["weights"], said.weights if counted else None)
             gap, most = certificate["gap"], round(row["share"] + certificate["gap"], 12)
             digits = near("digits", most, most, step) if kind == "kept" else same("digits", gap, float(f"{gap:.0e}"))
             yield digits

@@ -111,6 +111,13 @@ class SpecText:
         return str(named if isinstance(named, str) else named.get("name", "auto"))
 
     @property
+    def weights(self) -> str:
+        """What values, or classes of records, count that an invariant protocol leaves as they are."""
+        if self.class_column is not None and (self.at_once or self.utility == "estimation"):
+            return "share"
+        return str(self.section("mechanism").get("weights", "root"))
+
+    @property
     def utility(self) -> str:
         """What a protocol is chosen by."""
         return str(self.settings.get("utility", "information"))

@@ -6,6 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+Weighting = Literal["root", "share", "uniform"]
+"""What values count that stay as they are: by the root of their share of the records, by their share, or alike."""
+WEIGHTED: dict[Weighting, str] = {
+    "root": "rare values count for more than their share of the records",
+    "share": "every record counts alike",
+    "uniform": "every value counts alike, however rare",
+}
+"""The same in words."""
+
 _READS = {
     "unchanged": "keeps values as they are and tables right on average",
     "classes": "moves whole records by their class alone and keeps tables right on average",
@@ -21,14 +30,27 @@ class Certificate:
     of : "kept", "unchanged" or "classes"
         "kept": of protocols that read the same, as a share of what there is of the utility, such as H(X).
         "unchanged": of protocols that keep values as they are and tables right on average, as a share of the records
-        that stay unchanged, with the weights that were asked for. "classes": the same, of protocols that move whole
-        records by their class alone.
+        that stay unchanged. "classes": the same, of protocols that move whole records by their class alone.
     gap : float
         From 0 to 1.
+    weights : "root", "share", "uniform" or None
+        What values, or classes, count that stay as they are; None for "kept".
     """
 
     of: Literal["kept", "unchanged", "classes"]
     gap: float
+    weights: Weighting | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse records unchanged without their weights, and weights of anything else.
+
+        Raises
+        ------
+        ValueError
+            If there are some of the one, or none of the other.
+        """
+        if (self.weights is None) != (self.of == "kept"):
+            raise ValueError(f"a certificate of records {self.of!r} has the weights {self.weights!r}")
 
     @classmethod
     def of_utility(cls, found: float, bound: float, share: float) -> Certificate:
@@ -41,10 +63,10 @@ class Certificate:
 
     def sentence(self, share: float) -> str:
         """What it says beside the share that the protocol keeps."""
-        if self.of != "kept":
+        if self.weights is not None:
             return (
                 f"no protocol that {_READS[self.of]} leaves more than {_rounded_up(100 * self.gap, 2):.2f} points more "
-                "of the records unchanged, with the weights that it was asked for"
+                f"of the records unchanged, where {WEIGHTED[self.weights]}"
             )
         most, gap = (_rounded_up(100 * one, 1) for one in (share + self.gap, self.gap))
         return f"no protocol that reads the same keeps more than {most:.1f}%, {gap:.1f} points more"

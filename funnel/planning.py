@@ -12,7 +12,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from funnel.alphabet import CLASS_COLUMN
-from funnel.certificate import Certificate
+from funnel.certificate import Certificate, Weighting
 from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
@@ -25,7 +25,6 @@ from funnel.mechanisms.memory import check_size, require_memory
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, INVARIANT, Protocol
 from funnel.solver.budget import Budget, Clock
-from funnel.solver.invariant import Weighting
 
 AUTO = "auto"
 # A mechanism that could keep at most this share of H(X) more than what is there cannot win.
@@ -435,5 +434,5 @@ def _certificate(joint: Joint, fitted: Fitted, utility: float, share: float) -> 
     """Of records unchanged, where the protocol was made for these, else of the utility."""
     if fitted.unchanged_gap is not None:
         of: Literal["classes", "unchanged"] = "classes" if CLASS_COLUMN in joint.inputs.columns else "unchanged"
-        return Certificate(of, min(1.0, max(0.0, fitted.unchanged_gap)))
+        return Certificate(of, min(1.0, max(0.0, fitted.unchanged_gap)), fitted.weights)
     return None if fitted.bound is None else Certificate.of_utility(utility, fitted.bound, share)

@@ -289,7 +289,11 @@ class ReleaseSpec(Section):
     def by_class(self, column: str) -> Self:
         """This spec for records that are counted and drawn by their class, which takes the place of unknown columns."""
         publish = (*(self.secret if self.publishes_secret else ()), *self.groups.known_columns, column)
-        mechanism = self.mechanism.model_copy(update={"name": INVARIANT})
+        update: dict[str, object] = {"name": INVARIANT}
+        if self.utility == "estimation":
+            # The variances of all cells of any table are at most twice the share of records that change (columns.md).
+            update["weights"] = "share"
+        mechanism = self.mechanism.model_copy(update=update)
         found = self.model_copy(update={"publish": publish, "mechanism": mechanism})
         found._whole, found._asked = self.publish, self.mechanism
         return found

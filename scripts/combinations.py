@@ -30,8 +30,13 @@ from tests.combinations import (  # noqa: E402
 
 PAGE = ROOT / "docs" / "combinations.md"
 COSTS = ROOT / "benchmarks" / "results" / "combination-costs.json"
-# Why something is refused that nobody can build, by words of the refusal.
-THEOREMS = {"would see whose records are their own": "history-theorems.md#whole-records"}
+# Where it is proven that nobody can build something, or what is known of it, by words of the refusal.
+THEOREMS = {
+    "would see whose records are their own": "[theorem](history-theorems.md#whole-records)",
+    "adds up for an observer": "[theorem, and what is left](history-theorems.md#a-published-secret-over-versions)",
+    "as the noisy tables say": "[figures](history-theorems.md#values-as-they-are-in-rows-of-a-unit)",
+    "how many rows a person has": "[figures without noise](history-theorems.md#observers-who-know-columns-of-one-row)",
+}
 _GUARANTEE = re.compile(r'"[a-z0-9]+(-[a-z]+)?:[^"]*"')
 _HEAD = """# What goes with what
 
@@ -69,8 +74,8 @@ dash stands for a combination that is refused, or was not measured.
 """
 _REASONS = """## Reasons
 
-A dash stands for the guarantee of the spec. A reason with a theorem says that no such release could keep its bound; any
-other combination is refused because it is not there yet.
+A dash stands for the guarantee of the spec. A theorem says what no such release could do; a combination of which there
+are figures alone is refused because it is not there yet.
 """
 
 
@@ -106,7 +111,7 @@ def page() -> str:
         for words, place in THEOREMS.items():
             if words in text:
                 unused.discard(words)
-                theorem = f" ([theorem]({place}))"
+                theorem = f" ({place})"
         lines.append(f"- **{letter}.** {text}{theorem}.")
     if unused:
         raise ValueError(f"nothing is refused any more because of {unused.pop()!r}")

@@ -91,11 +91,17 @@ def _history_complaints(history: History, budget: float, step: Fraction) -> Iter
     bounded = [share for one, share in zip(observers, shares, strict=True) if one.bounded]
     if Fraction(repr(history.outside_at_most)) != max(bounded, default=None):
         yield "the share of people outside the bound is not the largest of those that it is bounded for"
-    # Observer after observer, each of all secrets in one order; where earlier secrets are not bounded, fewer are told.
+    # Observer after observer, each of all secrets in one order, first for who knows no published column; where earlier
+    # secrets are not bounded, fewer are told.
     is_of_all = all(one.bounded for one in observers if one.secret_of is not None)
-    secrets = list(dict.fromkeys(one.secret_of for one in observers))
-    each = product(dict.fromkeys(one.observer for one in observers), secrets)
-    if (is_of_all and [(one.observer, one.secret_of) for one in observers] != list(each)) or secrets[:1] != [None]:
+    told = [(*one.observer.partition(", knowing ")[::2], one.secret_of) for one in observers]
+    secrets = list(dict.fromkeys(secret for *_, secret in told))
+    each = list(product(dict.fromkeys(name for name, *_ in told), secrets))
+    in_turn = list(dict.fromkeys((name, secret) for name, _, secret in told))
+    kept_together = sorted(told, key=lambda one: in_turn.index((one[0], one[2]))) == told
+    alone = {(name, secret) for name, known, secret in told if not known}
+    is_whole = in_turn == each and kept_together and len(set(told)) == len(told) and alone == set(each)
+    if (is_of_all and not is_whole) or secrets[:1] != [None]:
         yield "not every observer is there once for each secret, in their order"
     if any(one.secret_of is None and not one.bounded and one.observer == "transitions" for one in observers):
         yield "the secret of this version is not bounded for who knows all changes"

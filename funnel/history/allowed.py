@@ -262,23 +262,6 @@ def require_posterior(guarantee: Guarantee) -> Kept:
     return guarantee
 
 
-def require_for_rows(guarantee: Guarantee) -> PosteriorGuarantee | RobustRatio:
-    """The guarantee, if it can be kept over several rows of a unit.
-
-    Raises
-    ------
-    SpecError
-        As `allowed_by`, and if it is about observers who know published columns.
-    """
-    kept = require_posterior(guarantee)
-    if isinstance(kept, SRLIP | RSRLIP):
-        raise SpecError(
-            f"{kept} is about observers who know some of the published columns, which rows of a unit are not bounded "
-            f"for; choose {bound_given(kept)}"
-        )
-    return kept
-
-
 def lifts_of(outputs: FloatArray, prior: IntArray) -> FloatArray:
     """λ from P(s, y | h) up to a factor: (k, c, b) to (k, c', b), of the c' secrets that occur in the prior (c,).
 

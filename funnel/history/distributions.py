@@ -205,19 +205,23 @@ def distributions_before(
 
 
 def with_secret_to_come(
-    distributions: HistoryDistributions, joint: Joint, within: Changes, rows: int
+    distributions: HistoryDistributions, joint: Joint, within: Changes, rows: int, inside: BoolArray | None = None
 ) -> HistoryDistributions:
     """P(s, x | h) where s is the secret of a row of the unit that comes so many rows later, (k, c, a).
 
     Of distributions (k, c, a) by the secret of the row itself, and changes from any row of a unit to the next one.
+    For an observer who knows that the later row has one of some inputs, (a,), where these are given.
     """
     kernel = Kernel(joint.counts.size, joint, within)
     secrets = np.repeat(np.eye(len(joint.secret)), len(joint.inputs), axis=0)
+    if inside is not None:
+        secrets *= np.tile(inside, len(joint.secret))[:, None]
     for _ in range(rows):
         secrets = kernel.expected(secrets)
     values = np.einsum("ksx,sxt->ktx", distributions.values, secrets.reshape(*joint.counts.shape, -1))
-    error = distributions.error + rows * kernel.error + (len(joint.secret) + _OPERATIONS) * UNIT
-    return replace(distributions, values=values, error=error)
+    values, sums = _normed(values)
+    error = distributions.error + rows * kernel.error + (len(joint.secret) + 2 * _OPERATIONS) * UNIT
+    return replace(distributions, values=values, error=error, likely=distributions.likely * sums)
 
 
 @dataclass(frozen=True, eq=False)

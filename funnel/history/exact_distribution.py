@@ -123,14 +123,16 @@ def moved_on(distribution: WholeNumbers, joint: Joint, changes: Changes | None) 
     return _reduced(following, (*distribution.shape[:-2], *joint.counts.shape))
 
 
-def with_exact_secret_to_come(distribution: WholeNumbers, joint: Joint, within: Changes, rows: int) -> WholeNumbers:
+def with_exact_secret_to_come(
+    distribution: WholeNumbers, joint: Joint, within: Changes, rows: int, inside: BoolArray | None = None
+) -> WholeNumbers:
     """`funnel.history.distributions.with_secret_to_come` of a distribution in whole numbers, (c, a), up to a factor."""
     apart = np.zeros((distribution.shape[1], *distribution.shape), dtype=object)
     every = np.arange(distribution.shape[1])
     apart[every, :, every] = distribution.T
     for _ in range(rows):
         apart = moved_on(apart, joint, within)
-    return np.asarray(apart.sum(axis=2).T)
+    return np.asarray((apart if inside is None else apart * inside).sum(axis=2).T)
 
 
 def published(distribution: WholeNumbers, row: Sequence[int]) -> WholeNumbers:

@@ -161,14 +161,15 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee, reserve: float =
     np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
     declared = require_posterior(guarantee)
     possible = DistributionSet.of(past, observed, allowed_by(declared))
-    secrets = [*_secrets_now(past, nodes, observed), *_earlier_secrets(past, nodes, observed)]
+    for_known = isinstance(declared, SRLIP | RSRLIP)
+    secrets = [*_secrets_now(past, nodes, observed), *_earlier_secrets(past, nodes, observed, for_known)]
     first, *others = (
         _stand(observer, secret, given, inside, people[secret.places], observed, declared, reserve)
         for observer in observers_of(past, observed)
         for secret in secrets
         for given, inside in _known(declared, secret.joint)
     )
-    if isinstance(declared, SRLIP | RSRLIP):
+    if for_known:
         if possible is not None and isinstance(declared, SRLIP):
             raise DataError(
                 f"{declared} is not bounded under all that noise leaves open for observers who know some of the "
@@ -178,7 +179,7 @@ def stand(past: Past, observed: Observed, guarantee: Guarantee, reserve: float =
             raise SpecError(
                 f"{declared} is not bounded over versions that publish the secret; take it out of the published columns"
             )
-    if possible is not None and any(one.bounded and one.secret_of is not None for one in others):
+    if possible is not None and any(one.bounded and one.secret_name is not None for one in others):
         raise DataError("secrets of earlier versions are not bounded under all that noise, or a sample, leaves open")
     return replace(
         first,
@@ -237,10 +238,13 @@ def _secrets_now(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_S
         yield _Secret(of, None, joint, nodes, every, *_priors(past, before, joint, changes, members.changes, row))
 
 
-def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed) -> Iterator[_Secret]:
-    """Those of all versions before, each of the histories of people who were in it, and of rows of their own."""
+def _earlier_secrets(past: Past, nodes: IntArray, observed: Observed, every_row: bool) -> Iterator[_Secret]:
+    """Those of all versions before, each of the histories of people who were in it, and of rows of their own.
+
+    Of every row, where it matters of which an observer knows columns.
+    """
     for number, chapter in enumerate(past.chapters[: len(past) - (observed.row - 1)]):
-        if not chapter.begins_secret:
+        if not (every_row or chapter.begins_secret):
             continue
         begun = chapter.row - 1
         first, within = past.chapters[number - begun], chapter.changes.get(number - 1)

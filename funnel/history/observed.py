@@ -23,7 +23,7 @@ _FEW = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Rows of units that have secrets of their own.
+    """Rows of units that are bounded one by one: they have secrets of their own, or observers know columns of one.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Observed:
     of_units : bool
         Whether people may have several rows in the version.
     members : Members, optional
-        Where rows of a unit have secrets of their own, all of which are bounded.
+        Where rows of a unit have secrets of their own, or observers know columns of one of them: all are bounded.
     limits : mapping of int to MoveLimits, optional
         What noise leaves open of the moves since earlier versions, or from first rows of units to second ones, by
         ordinal; and exact counts where it leaves nothing open. With these the bound is kept under every set of tables

@@ -54,7 +54,7 @@ class Observer:
     bounded : bool
         Whether the version is bounded for this observer; else it is only reported how far it goes.
     members : Members, optional
-        Where rows of a unit have secrets of their own.
+        Where rows of a unit are bounded one by one.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Observer:
         if secret_of is not None and secret_of >= len(self.past):
             assert self.members is not None
             now = distributions_before(self.past, nodes, self.joint, self.changes)
-            return with_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past))
+            return with_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past), inside)
         then = self._then(secret_of, inside)
         distributions = distributions_before(self.past, nodes, self.joint, self.changes, secret_of, then)
         if self.classes > 1:
@@ -96,7 +96,7 @@ class Observer:
         if secret_of is not None and secret_of >= len(self.past):
             assert self.members is not None
             now = self._exact.before(node, self.joint, self.changes)
-            return with_exact_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past))
+            return with_exact_secret_to_come(now, self.joint, self.members.changes, secret_of - len(self.past), inside)
         then = self._then(secret_of, inside)
         distribution = self._exact.before(node, self.joint, self.changes, secret_of, then)
         if self.classes > 1:

@@ -113,7 +113,9 @@ def shares_in_population(
     return OpenShares(prior[:, :, None] * inputs, prior, inputs, *_of_people(limits, prior, sampled))
 
 
-def shares_of_rows(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> OpenShares:
+def shares_of_rows(
+    first: Joint, limits: MoveLimits, version: int, alpha: Fraction, box: DistributionBox | None = None
+) -> OpenShares:
     """The same from a row of a unit to the next, whose secret is the same: how many keep their published input is open.
 
     Parameters
@@ -122,10 +124,10 @@ def shares_of_rows(first: Joint, limits: MoveLimits, version: int, alpha: Fracti
         Published counts of the first rows of units: whoever does not keep an input has that of a first row.
     limits : MoveLimits
         From first rows to second ones, of which every unit has one at most.
-    version, alpha
+    version, alpha, box
         As of `shares_in_population`.
     """
-    begun = shares_in_population(first, None, version, alpha)
+    begun = shares_in_population(first, None, version, alpha, box=box)
     ask = _asking(significance_of_changes(version, alpha, of_units=True) / (2 * len(limits.stayed[0])))
     same = np.eye(len(first.secret))
     return replace(begun, secrets=np.stack([same, same]), stays=_staying(limits, ask))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.robust_guarantee import RobustRatio
+from funnel.guarantees.rsrlip import RSRLIP
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_keys
@@ -208,7 +209,7 @@ class History:
         of_units = self._rows_by_unit(rows, None if unit is None else whose, key, secret_bytes)
         if unit is not None:
             refused = None if self.secrets == "all" else 'secrets="current" bounds one of a unit: choose "all"'
-            if isinstance(self.guarantee, RobustRatio):
+            if isinstance(self.guarantee, RobustRatio | RSRLIP):
                 refused = f"{self.guarantee} is kept for one of a unit: choose {self.guarantee.nominal}"
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)

@@ -155,8 +155,9 @@ class DistributionSet:
         """From the row of a chapter to the next one of its units; secrets as common as among units that are new."""
         if self._alpha is None:
             raise SpecError("rows of a unit are bounded for a population, and not yet for all that noise alone leaves")
-        first = self._past.chapters[self._head(last)].joint
-        return PossibleStep(first, shares_of_rows(first, limits, self._versions(last + 1), self._alpha), first)
+        first, number = self._past.chapters[self._head(last)].joint, self._versions(last + 1)
+        box = next((box for _, box in self._parts(first, number)), None)
+        return PossibleStep(first, shares_of_rows(first, limits, number, self._alpha, box), first)
 
     def _head(self, chapter: int) -> int:
         """The chapter of the first rows of a version, by any of its chapters."""
@@ -173,9 +174,11 @@ class DistributionSet:
                 continue
             if self._next_row is None:
                 raise SpecError("limits of the moves since some versions are missing")
-            begun = self._between(v, self._head(len(self._past) - 1))
+            head = self._head(len(self._past) - 1)
+            begun = self._between(v, head)
             # Of all units these are limits of shares that add up to one.
-            self._steps[v] = self._next_row.with_prior(begun.totals if begun.is_first else begun.prior)
+            of_row = self._next_row.with_prior(begun.totals if begun.is_first else begun.prior)
+            self._steps[v] = of_row.for_known(self._known_in(self._past.chapters[head].joint))
         return versions, self._steps
 
     def reach(self, nodes: IntArray) -> Reach | None:

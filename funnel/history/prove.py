@@ -170,7 +170,7 @@ def described(status: HistoryStatus, library: WeightArray, drawn_from: IntArray)
     library : ndarray of uint64, shape (m, b, a)
     drawn_from : ndarray of int64, shape (h,)
     """
-    reached: dict[tuple[str, str | None, bool], Reached] = {}
+    by_row: dict[tuple[str, str | None, bool, int | None], Reached] = {}
     for one in (*status.everybody, *status.reported):
         here, _ = one.among(status.nodes)
         found = _reached(one, library, drawn_from[here])
@@ -178,8 +178,12 @@ def described(status: HistoryStatus, library: WeightArray, drawn_from: IntArray)
         moved[here], outside[here] = found.moved, found.outside
         worst = None if found.worst is None else int(here[found.worst])
         found = replace(found, moved=moved, outside=outside, worst=worst)
+        row = found.observer, found.secret_of, found.bounded, one.secret_of
+        by_row[row] = by_row[row].joined(found, of_others=True) if row in by_row else found
+    reached: dict[tuple[str, str | None, bool], Reached] = {}
+    for found in by_row.values():
         about = found.observer, found.secret_of, found.bounded
-        reached[about] = reached[about].joined(found, one.share is not None) if about in reached else found
+        reached[about] = reached[about].joined(found, of_others=False) if about in reached else found
     return Proven(library, drawn_from, tuple(reached.values()))
 
 

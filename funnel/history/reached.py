@@ -46,7 +46,7 @@ class Reached:
     def joined(self, other: Reached, of_others: bool) -> Reached:
         """With what is found of another secret of the same people in that version: of another row of their unit.
 
-        Or of other people with these histories: those who have other values that an observer knows.
+        Or of other people with these histories: those whose same row has other values that an observer knows.
         """
         either = np.add if of_others else np.maximum
         further = max(self, other, key=lambda one: one.level.value)

@@ -15,7 +15,7 @@ MOST_ROWS = 100
 """Rows that a unit may have in one version: each is a step of its own, and nobody learns from so few units."""
 
 MOST_MEMBERS = 24
-"""The same where rows have secrets of their own: each row is bounded for the secrets of all of them."""
+"""The same where rows are bounded one by one: each row for the secrets of all of them, or what is known of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +92,20 @@ class UnitRows:
                 "value, such as whether it ever occurs"
             )
         most, why = (MOST_MEMBERS, " with secrets of their own") if differing else (MOST_ROWS, "")
+        self.require_few(most, why, f"units ({named})")
+
+    def require_few(self, most: int, why: str, units: str = "units") -> None:
+        """Refuse units with more rows than so many.
+
+        Raises
+        ------
+        SpecError
+            That says how many units, not which.
+        """
         if self.deepest > most:
             many = int(np.count_nonzero(np.bincount(self.units) > most))
             raise SpecError(
-                f"{many:,} of {self.count:,} units ({named}) have more than {most} rows{why}, the largest "
+                f"{many:,} of {self.count:,} {units} have more than {most} rows{why}, the largest "
                 f"{self.deepest:,}, and a bound over so many rows leaves nothing to tell: aggregate rows of a unit, or "
                 "choose some of them"
             )

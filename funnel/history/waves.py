@@ -15,7 +15,9 @@ from typing import Protocol as Interface
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.history.allowed import Kept, allowed_by, require_for_rows
+from funnel.guarantees.rsrlip import RSRLIP
+from funnel.guarantees.srlip import SRLIP
+from funnel.history.allowed import Kept, allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
@@ -25,7 +27,7 @@ from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
-from funnel.history.unit_rows import UnitRows, counted_cells, row_changes, second_rows
+from funnel.history.unit_rows import MOST_MEMBERS, UnitRows, counted_cells, row_changes, second_rows
 from funnel.history.version_terms import VersionTerms
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
@@ -196,7 +198,7 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     -----
     A wave for every row of the unit that has most. Arrays of some 100 bytes a row.
     """
-    declared, terms = require_for_rows(asked.terms.guarantee), asked.terms
+    declared, terms = require_posterior(asked.terms.guarantee), asked.terms
     past, rows, nodes = asked.past, asked.rows, asked.nodes.copy()
     if any(chapter.version == terms.version for chapter in past.chapters):
         raise SpecError(f"version {terms.version!r} has been published already; give the next one another name")
@@ -281,7 +283,10 @@ class _CountedRows:
         if allowed_by(declared).significance is not None and self._within is not None:
             self._second = MoveLimits.of_rows(*second_rows(of_known, asked.cells[known], asked.joint))
         own = self._within is not None and not self._within.keep_secrets(len(asked.joint.inputs))
-        self._members = Members(self._within, rows.deepest) if self._within is not None and own else None
+        one_by_one = own or isinstance(declared, SRLIP | RSRLIP)
+        if one_by_one:
+            rows.require_few(MOST_MEMBERS, " that are bounded one by one")
+        self._members = Members(self._within, rows.deepest) if self._within is not None and one_by_one else None
         constant = marginal_weights(asked.joint, self._target.weights)
         self._whole = Whole.beginning(asked.joint, constant, int(known.sum()))
         if self._target.is_invariant:

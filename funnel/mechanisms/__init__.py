@@ -13,12 +13,12 @@ from funnel.errors import SpecError
 from funnel.protocol import INVARIANT
 
 if TYPE_CHECKING:
+    from funnel.certificate import Weighting
     from funnel.guarantees.base import Guarantee
     from funnel.joint import Joint
     from funnel.mechanisms.family import Mechanism
     from funnel.protocol import Protocol
     from funnel.solver.budget import Budget
-    from funnel.solver.invariant import Weighting
 
 # Modules and classes of families, best known first: one is imported when it is first asked for, since a spec that names
 # one, and a release that has not changed, need none of the solvers.

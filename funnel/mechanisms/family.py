@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from funnel.alphabet import Alphabet
+from funnel.certificate import Weighting
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
@@ -39,12 +40,15 @@ class Fitted:
     unchanged_gap : float or None
         No invariant protocol that meets the guarantee leaves a larger share of records unchanged, as they are weighted,
         by more than this.
+    weights : "root", "share", "uniform" or None
+        How they are weighted.
     """
 
     protocol: Protocol
     bound: float | None = None
     finished: bool = True
     unchanged_gap: float | None = None
+    weights: Weighting | None = None
 
 
 class Mechanism(ABC):

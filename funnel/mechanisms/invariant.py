@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from funnel.certificate import Weighting
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
@@ -15,7 +16,6 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import INVARIANT
 from funnel.solver.budget import Budget
 from funnel.solver.conditions import are_linear
-from funnel.solver.invariant import Weighting
 from funnel.solver.optimum import optimal
 
 # Of the records: what more rounds could leave unchanged is of no use to anybody.
@@ -62,7 +62,7 @@ class Invariant(Mechanism):
             joint, guarantee, _GAP, time_limit=budget, progress=progress, utility="unchanged", weights=weights
         )
         # Its bound is one on records unchanged, not on I(X;Y).
-        return Fitted(found.protocol, None, found.finished, found.gap)
+        return Fitted(found.protocol, None, found.finished, found.gap, weights)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """Some tables of all inputs by all outputs."""

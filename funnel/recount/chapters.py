@@ -188,13 +188,16 @@ class Chapter:
         some = range(self.a) if inside is None else sorted(inside)
         return tuple(sum(cells[s * self.a + x] for x in some) for s in range(self.c))
 
-    def secrets_ahead(self, rows: int, exactly: bool = False) -> tuple[list[list[Any]], int]:
+    def secrets_ahead(
+        self, rows: int, inside: frozenset[int] | None = None, exactly: bool = False
+    ) -> tuple[list[list[Any]], int]:
         """P(secret so many rows later | cell), numbers (c a, c) out of 2^BITS rounded up, and their `excess`.
 
-        Or fractions in the same proportions.
+        Or fractions in the same proportions. Where inputs are given, with one of these in that row.
         """
         ahead: list[list[Any]] = [
-            [ONE if cell // self.a == s else 0 for s in range(self.c)] for cell in range(self.c * self.a)
+            [ONE if cell // self.a == s and (inside is None or cell % self.a in inside) else 0 for s in range(self.c)]
+            for cell in range(self.c * self.a)
         ]
         excess = 0
         for _ in range(rows):

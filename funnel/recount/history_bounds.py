@@ -15,7 +15,7 @@ whole numbers meet up to `TOLERANCE`, by which a lift may be larger, or an inver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -194,17 +194,19 @@ class Tally:
         self._worst = [Ratio()] * len(sides)
         self._moved_worst: list[Ratio] | None = None
         self._failed: dict[str, list[int]] = {}
-        # Of one history there may be several secrets, of the rows of a person; of each group that is known some people.
-        self._moved: dict[tuple[int, Group | None], float] = {}
-        self._outside: dict[tuple[int, Group | None], float] = {}
+        # Of one history there may be several secrets, of the rows of a person: by row, and of each group that is known
+        # of it, some people.
+        self._moved: dict[int, dict[int, dict[Group | None, float]]] = {}
+        self._outside: dict[int, dict[int, dict[Group | None, float]]] = {}
 
     def add(self, distribution: HistoryDistribution, found: HistoryFinding, people: float) -> None:
         """One history more, that so many people have."""
-        node, these = distribution.node, (distribution.node, distribution.group)
-        if found.outside:
-            self._outside[these] = people * distribution.share
+        node = distribution.node
+        for of, counts in ((self._moved, found.moved), (self._outside, found.outside)):
+            if counts:
+                by_group = of.setdefault(node, {}).setdefault(distribution.row, {})
+                by_group[distribution.group] = people * distribution.share
         if found.moved:
-            self._moved[these] = people * distribution.share
             self._moved_worst = [*map(worse, self._moved_worst or found.worst, found.worst)]
         else:
             self._worst = [*map(worse, self._worst, found.worst)]
@@ -221,12 +223,12 @@ class Tally:
     @property
     def moved(self) -> float:
         """People whose history is outside by itself."""
-        return sum(self._moved.values())
+        return _people(self._moved)
 
     @property
     def outside(self) -> float:
         """People with an output outside."""
-        return sum(self._outside.values())
+        return _people(self._outside)
 
     def level(self) -> float:
         """Of histories that are not moved."""
@@ -243,3 +245,8 @@ class Tally:
             more = f" (and so do {len(nodes) - 1:,} more)" if len(nodes) > 1 else ""
             versions = len(self._tree.history(nodes[0]))
             yield f"the history of number {nodes[0]}, of {versions} versions, {what}{more}"
+
+
+def _people(found: Mapping[int, Mapping[int, Mapping[Group | None, float]]]) -> float:
+    """Those with any of some histories, each by the row that most are found by."""
+    return sum(max(sum(by_group.values()) for by_group in by_row.values()) for by_row in found.values())

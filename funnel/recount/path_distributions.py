@@ -17,12 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.chapters import NEW, Carrying, Chapter, Tree, carried_exactly
 from funnel.recount.move_distribution import MoveDistribution
-from funnel.recount.packed import BITS, divided_up, packed, scaled_up, unpacked, width_for
+from funnel.recount.packed import BITS, ONE, divided_up, packed, scaled_up, unpacked, width_for
 from funnel.recount.promise import Group
 
 # Numbers that are carried on at once, of each cell.
@@ -105,16 +106,20 @@ class _Known:
         return HistoryDistribution(node, cells, self.excess, self.secret_of, self.row, self.group)
 
     def to_come(
-        self, node: int, chapter: Chapter, row: int, ahead: list[list[Any]], excess: int
+        self, node: int, chapter: Chapter, row: int, ahead: list[list[Any]], excess: int, group: Group | None = None
     ) -> HistoryDistribution:
-        """What is known as a whole, by the secret of a later row of the person: of `Chapter.secrets_ahead`."""
+        """What is known as a whole, by the secret of a later row of the person: of `Chapter.secrets_ahead`.
+
+        Numbers add up to those of the whole, times 2^BITS, where no group is known of that row.
+        """
         (whole,), a = self.parts, chapter.a
         cells = [
             sum(whole[cell] * ahead[cell][s] for cell in range(x, len(whole), a))
             for s in range(chapter.c)
             for x in range(a)
         ]
-        return HistoryDistribution(node, cells, self.excess + excess, chapter.ordinal, row)
+        share = 1.0 if group is None else float(Fraction(sum(cells), ONE * sum(whole)))
+        return HistoryDistribution(node, cells, self.excess + excess, chapter.ordinal, row, group, share)
 
     def split(self, chapter: Chapter, row: int, group: Group | None = None) -> _Known:
         """What is known as a whole, by the secret in the version, or the row of a person in it, that it is of."""
@@ -201,9 +206,13 @@ class PathDistributions:
         for node in chapter.followed:
             earlier = self._tree.versions[node]
             groups.setdefault((earlier, self._tree.rows[node] if earlier == chapter.ordinal else 0), []).append(node)
-        members, depth = chapter.has_members, self._tree.depths[chapter.ordinal]
-        may_know = self._groups.get(chapter.ordinal, ())
-        ahead = [chapter.secrets_ahead(rows) for rows in range(depth if members else 1)]
+        may_know, depth = self._groups.get(chapter.ordinal, ()), self._tree.depths[chapter.ordinal]
+        members = self._are_apart(chapter)
+        ahead = {
+            (rows, group): chapter.secrets_ahead(rows, None if group is None else group.inside)
+            for rows in range(depth if members else 1)
+            for group in (None, *may_know)
+        }
         # Another row of a person comes after all rows before it.
         for (earlier, _), nodes in sorted(groups.items(), key=lambda group: group[0][1]):
             for node, known in self._of_group(chapter, earlier, nodes):
@@ -221,13 +230,20 @@ class PathDistributions:
                         yield (
                             distribution if one.group is None else replace(distribution, share=one.of_people(known[0]))
                         )
-                whole = known[0].distribution(node, chapter.c)
+                whole = known[0].distribution(node, chapter.c, row if members else 1)
                 for group in may_know:
                     found = whole.within(group, chapter.a)
                     if any(found.cells):
                         yield found
-                for later in range(row + 1, depth + 1) if members else ():
-                    yield known[0].to_come(node, chapter, later, *ahead[later - row])
+                for later, known_then in product(range(row + 1, depth + 1) if members else (), (None, *may_know)):
+                    found = known[0].to_come(node, chapter, later, *ahead[later - row, known_then], known_then)
+                    if any(found.cells):
+                        yield found
+
+    def _are_apart(self, chapter: Chapter) -> bool:
+        """Whether rows of a person are judged one by one: for their own secrets, or for who knows columns of one."""
+        several = self._tree.depths[chapter.ordinal] > 1
+        return chapter.has_members or (several and bool(self._groups.get(chapter.ordinal)))
 
     def _of_group(
         self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]
@@ -239,7 +255,7 @@ class PathDistributions:
         cells = len(self._tree.chapters[earlier].counts)
         most = 1 + sum(
             one.c
-            * (self._tree.depths[one.ordinal] if one.has_members else 1)
+            * (self._tree.depths[one.ordinal] if self._are_apart(one) else 1)
             * (1 + len(self._groups.get(one.ordinal, ())))
             for one in self._tree.chapters[: chapter.ordinal + 1]
         )
@@ -317,7 +333,8 @@ class ExactDistributions:
             found = found if group is None else found.within(group, chapter.a)
         else:
             rows = row - self.tree.next_row(node, version)
-            found = whole.to_come(node, chapter, row, *chapter.secrets_ahead(rows, exactly=True))
+            ahead = chapter.secrets_ahead(rows, None if group is None else group.inside, exactly=True)
+            found = whole.to_come(node, chapter, row, *ahead, group)
         cells: list[Any] = found.cells
         return cells
 

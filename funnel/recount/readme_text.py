@@ -22,6 +22,11 @@ _BEST_READS = {
     "unchanged": "keeps values as they are and tables right on average",
     "classes": "moves whole records by their class alone and keeps tables right on average",
 }
+_BEST_WEIGHTED = {
+    "root": "rare values count for more than their share of the records",
+    "share": "every record counts alike",
+    "uniform": "every value counts alike, however rare",
+}
 _BEST_OF = {
     "information": "the information in the published columns",
     "variance": "the variance of the numbers that published values stand for",
@@ -101,7 +106,8 @@ def _near_best(found: Json | None) -> str:
         return _TEXTS["best_unknown"]
     share, gap = (100 * Fraction(str(found[part])) for part in ("share", "gap"))
     if found["of"] in _BEST_READS:
-        return _TEXTS["best_unchanged"].format(reads=_BEST_READS[found["of"]], gap=_decimals_above(gap, 2))
+        reads, weighted = _BEST_READS[found["of"]], _BEST_WEIGHTED[found["weights"]]
+        return _TEXTS["best_unchanged"].format(reads=reads, gap=_decimals_above(gap, 2), weighted=weighted)
     most, more = _decimals_above(share + gap, 1), _decimals_above(gap, 1)
     return _TEXTS["best_kept"].format(what=_BEST_OF[found["utility"]], share=f"{float(share):.1f}", most=most, gap=more)
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from funnel.certificate import Weighting
 from funnel.planning import PlanRow
 from funnel.release.document import Document, Part, Probability
 
@@ -16,11 +17,13 @@ class CertificatePart(Part):
 
     ``of`` is "kept" where ``gap`` is a share of what there is of the utility, of protocols that read the same;
     "unchanged" where it is one of the records, as they are weighted, of protocols that keep values as they are;
-    "classes" where it is one of whole records, of protocols that move them by their class alone.
+    "classes" where it is one of whole records, of protocols that move them by their class alone. ``weights`` is how
+    these are weighted; null of "kept".
     """
 
     of: Literal["kept", "unchanged", "classes"]
     gap: Probability
+    weights: Weighting | None = None
 
 
 class ComparedMechanism(Part):

@@ -215,7 +215,7 @@ def near_best(report: PublicReport) -> NearBest | None:
     if chosen is None or chosen.certificate is None or chosen.share is None:
         return None
     found = chosen.certificate
-    return NearBest(of=found.of, gap=found.gap, utility=report.utility, share=chosen.share)
+    return NearBest(**found.model_dump(), utility=report.utility, share=chosen.share)
 
 
 def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from funnel.certificate import Weighting
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 from funnel.settings.count_protection import ProtectionName
 
@@ -63,6 +64,7 @@ class NearBest(_Named):
 
     of: Literal["kept", "unchanged", "classes"]
     gap: Probability
+    weights: Weighting | None
     utility: Literal["information", "variance", "estimation"]
     share: Probability
 

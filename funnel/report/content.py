@@ -95,7 +95,8 @@ class PlanLine:
     @classmethod
     def of(cls, row: PlanRow | ComparedMechanism) -> PlanLine:
         """The line of a row of `funnel.plan`, or of a comparison."""
-        told = None if row.certificate is None else Certificate(row.certificate.of, row.certificate.gap)
+        found = row.certificate
+        told = None if found is None else Certificate(found.of, found.gap, found.weights)
         return cls(row.mechanism, row.utility, row.share, row.level, row.reason, told, row.finished)
 
     def public(self, distributions: PublicDistributions, guarantee: Guarantee) -> PlanLine:
@@ -116,7 +117,7 @@ class PlanLine:
             return None
         gap = self.certificate.gap
         if self.certificate.of != "kept":
-            return Certificate(self.certificate.of, min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
+            return replace(self.certificate, gap=min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
         return Certificate(
             "kept", max(0.0, round(distributions.share_above(self.share + gap) - distributions.nats(self.share), 12))
         )

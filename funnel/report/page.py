@@ -85,7 +85,7 @@ def _optimum(line: Compared) -> str:
     """By how much another protocol than this one could be better."""
     if line.certificate is None or line.share is None:
         return ""
-    return Certificate(line.certificate.of, line.certificate.gap).sentence(line.share)
+    return Certificate(line.certificate.of, line.certificate.gap, line.certificate.weights).sentence(line.share)
 
 
 def _label(text: str) -> Markup:

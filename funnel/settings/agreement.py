@@ -32,13 +32,11 @@ _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
 _FOR_KNOWN = {*_BY_KNOWN, "attribute", "rattribute"}
-_ROBUST_OVER_ROWS = ("rlip", "ralip", "rldp", "rpml")
-ROBUST_OVER_VERSIONS = (*_ROBUST_OVER_ROWS, "rsrlip", "rattribute")
+ROBUST_OVER_VERSIONS = ("rlip", "ralip", "rldp", "rpml", "rsrlip", "rattribute")
 """Robust guarantees that can be kept over several versions about the same people."""
 
-# Guarantees that can be kept over several versions about the same people, and over all rows of a unit.
-_OVER_ROWS = ("lip", "alip", "ldp", "pml", "perfect", *_ROBUST_OVER_ROWS)
-_OVER_VERSIONS = (*_OVER_ROWS, *_FOR_KNOWN)
+# Guarantees that can be kept over several versions about the same people.
+_OVER_VERSIONS = ("lip", "alip", "ldp", "pml", "perfect", *ROBUST_OVER_VERSIONS, *_FOR_KNOWN)
 # The settings of [frequencies] that only one protection reads.
 _PROTECTION_OF = {name: one for one in reversed([*PROTECTIONS.values()]) for name in one.settings}
 # Settings of [history] that are about the same people.
@@ -165,12 +163,6 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'guarantee = "{spec.guarantee.canonical}" cannot be kept over versions about the same people: how people '
             f'change is bounded in boxes alone; write guarantee = "{_over_boxes(spec)}", or {_DIFFERENT}'
         )
-    elif spec.unit is not None and spec.guarantee.kind not in _OVER_ROWS:
-        yield (
-            f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person: what follows '
-            "the rows of a person bounds observers who know none of the published columns; write guarantee = "
-            f'"{_kept(spec)}", or take unit out'
-        )
     elif spec.guarantee.kind not in _OVER_VERSIONS:
         yield (
             f'guarantee = "{spec.guarantee.canonical}" is not there yet over versions about the same people: one bound '
@@ -178,6 +170,13 @@ def _over_versions(spec: ReleaseSpec) -> Iterator[str]:
             f'= "{_kept(spec)}", or {_DIFFERENT}'
         )
     elif spec.guarantee.kind in _FOR_KNOWN:
+        if spec.unit is not None and spec.frequencies.kind.is_noisy:
+            yield (
+                f'guarantee = "{spec.guarantee.canonical}" is not there yet for several rows of one person under '
+                "noise: nothing that is published says how many rows a person has, and each is bounded for who knows "
+                f'columns of any other; write guarantee = "{_kept(spec)}", protection = "threshold" in [frequencies], '
+                "or take unit out"
+            )
         yield from _known_over_versions(spec)
     if spec.mechanism.reads_secret:
         yield (
@@ -212,8 +211,9 @@ def _kept(spec: ReleaseSpec) -> str:
 
     part = spec.guarantee.parts[0] if spec.guarantee.parts else spec.guarantee.canonical
     kind = part.partition(":")[0]
-    known = spec.unit is None and not spec.publishes_secret and kind in _FOR_KNOWN
-    if kind in ROBUST_OVER_VERSIONS and (kind in _OVER_ROWS or known):
+    of_noise = spec.unit is not None and spec.frequencies.kind.is_noisy
+    known = not of_noise and not spec.publishes_secret and kind in _FOR_KNOWN
+    if kind in ROBUST_OVER_VERSIONS and (kind not in _FOR_KNOWN or known):
         return part
     return f"lip:{parse_guarantee(part).budget or 1.0!r}"
 
@@ -311,23 +311,24 @@ def _why_not_at_once(spec: ReleaseSpec) -> str | None:
             f"{known} cuts classes by the counts of the records themselves, and the file of [groups] "
             "classes has those of other people; take classes out, or name columns as known"
         )
-    if "weights" in spec.mechanism.model_fields_set:
-        return f"{known} leaves as many records as can be, so [mechanism] weights has no effect; take it out"
-    return _why_not_whole(spec)
+    return _why_not_whole(spec, known)
 
 
-def _why_not_whole(spec: ReleaseSpec) -> str | None:
-    """Why whole records cannot be drawn whatever the bound is."""
+def _why_not_whole(spec: ReleaseSpec, known: str = "") -> str | None:
+    """Why whole records cannot be drawn whatever the bound is; known: the setting for observers of any columns."""
     if spec.register is not None:
         return (
             "an observer who links versions about the same people would see whose records are their own, since these "
             'stay and those of donors change; write [history] people = "different" if no person is in two versions, or '
             "publish fewer columns"
         )
-    if spec.utility != "information" or spec.weight is not None or spec.drawn_columns:
+    counts_alike = known or ('utility = "estimation"' if spec.utility == "estimation" else "")
+    if counts_alike and "weights" in spec.mechanism.model_fields_set:
+        return f"{counts_alike} leaves as many records as can be, so [mechanism] weights has no effect; take it out"
+    if spec.utility == "variance" or spec.weight is not None or spec.drawn_columns:
         return (
-            "utility, weight and numbers that are drawn within intervals are of values that are drawn one by one; take "
-            "them out, or publish fewer columns"
+            "variance, weight and numbers that are drawn within intervals are of values that are drawn one by one; "
+            "take them out, or publish fewer columns"
         )
     return None
 

@@ -142,7 +142,8 @@ class MechanismSettings(Section):
         Seconds that one optimisation may take.
     weights : "root", "share" or "uniform"
         For invariant, which records to leave unchanged first: values count by the root of their share of the records,
-        by their share, so that most records are unchanged, or all alike, so that rare values are.
+        by their share, so that most records are unchanged, or all alike, so that rare values are. Where whole records
+        are drawn by class, ``utility = "estimation"`` means "share".
     """
 
     name: Line = "auto"

@@ -7,11 +7,12 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.certificate import Weighting
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.guarantees.families import Families
@@ -31,9 +32,6 @@ from funnel.solver.part_programme import best_moves
 from funnel.solver.presolve import merge_alike, split_flows
 from funnel.solver.request import Request, Solution
 from funnel.solver.within_classes import Found, reads_secret_and_class, within_classes
-
-Weighting = Literal["root", "share", "uniform"]
-WEIGHTINGS = ("root", "share", "uniform")
 
 # Pairs that a value or an output asks for in one round, and how much a pair has to be worth to be asked for.
 _PAIRS, _LEAST_GAIN = 4, 1e-9
@@ -152,8 +150,8 @@ def counted(joint: Joint, weights: Weighting) -> FloatArray:
     SpecError
         If there are no weights of this name.
     """
-    if weights not in WEIGHTINGS:
-        raise SpecError(f"records unchanged are weighted by {', '.join(WEIGHTINGS)}, not by {weights!r}")
+    if weights not in get_args(Weighting):
+        raise SpecError(f"records unchanged are weighted by {', '.join(get_args(Weighting))}, not by {weights!r}")
     p = joint.p_input
     by = {"root": np.sqrt(p), "share": p, "uniform": (p > 0).astype(np.float64)}[weights]
     return np.asarray(by / by.sum())

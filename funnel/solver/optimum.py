@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from funnel.certificate import Weighting
 from funnel.errors import SpecError
 from funnel.guarantees import as_guarantee
 from funnel.guarantees.base import Guarantee
@@ -30,7 +31,7 @@ from funnel.solver.as_it_is import unchanged_optimum
 from funnel.solver.budget import Budget
 from funnel.solver.designed import design_optimum
 from funnel.solver.floors import never_below
-from funnel.solver.invariant import Weighting, invariant_optimum, share_kept
+from funnel.solver.invariant import invariant_optimum, share_kept
 from funnel.solver.over_cone import cone_optimum
 from funnel.solver.over_distributions import set_optimum
 from funnel.solver.request import Request, Solution

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from funnel.alphabet import Alphabet
+from funnel.certificate import Weighting
 from funnel.disclosure.suggest import made_one, table_of
 from funnel.disclosure.table import Axis
 from funnel.errors import FunnelError
@@ -22,7 +23,6 @@ from funnel.mechanisms.instead import best_for
 from funnel.planning import MechanismChoice, choose, contenders
 from funnel.protocol import INVARIANT
 from funnel.settings.recode import OTHER
-from funnel.solver.invariant import Weighting
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.sweep import SECONDS
 from funnel.tradeoff.trials import Trials

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.certificate import Weighting
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import FloatArray, Joint
@@ -15,7 +16,7 @@ from funnel.measures.unchanged_shares import Unchanged, unchanged
 from funnel.measures.utilities import INFORMATION
 from funnel.planning import PlanRow
 from funnel.protocol import INVARIANT, Protocol
-from funnel.solver.invariant import Weighting, share_kept
+from funnel.solver.invariant import share_kept
 from funnel.solver.optimum import optimal
 from funnel.tradeoff.sweep import Point, Sweep, rising, varied
 from funnel.tradeoff.trials import Trials

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from scipy.optimize import linprog
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.analysis.estimated import estimate_release
@@ -21,6 +22,8 @@ from funnel.audit.context import Told
 from funnel.console import unchanged_lines
 from funnel.errors import LedgerError, SpecError
 from funnel.pipeline.flows import pipeline
+from funnel.recount.classes import PlainClasses
+from funnel.recount.released import ReleasedProtocol
 from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
@@ -52,6 +55,57 @@ def test_an_audit_passes_with_and_without_internal_evidence(folder: ReleaseFolde
     for checks in (recheck(folder), recheck(folder, Told(public=True))):
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
         assert "classes" in {check.name for check in checks}
+
+
+@pytest.fixture(scope="module")
+def for_estimates(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    columns = [column for column in (*COLUMNS, "income") if column != "relationship"]
+    spec = WHOLE.replace('"income"', '"relationship"', 1).replace(json.dumps(COLUMNS), json.dumps(columns))
+    spec = spec.replace("[output]", 'utility = "estimation"\n\n[output]', 1)
+    return make_release(make_project(tmp_path_factory.mktemp("estimates"), spec, adult_rows(rows=ROWS)))
+
+
+def test_whole_records_for_estimates_pass_an_audit_with_and_without_internal_evidence(
+    for_estimates: ReleaseFolder,
+) -> None:
+    for checks in (recheck(for_estimates), recheck(for_estimates, Told(public=True))):
+        assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
+
+
+def test_whole_records_for_estimates_leave_as_many_unchanged_as_any_exchange_of_classes_can(
+    for_estimates: ReleaseFolder,
+) -> None:
+    """By a programme of its own, whose conditions are those of lip:1.0, from the files alone."""
+    counts = Counter(
+        zip(
+            *(
+                pq.read_table(for_estimates.root.parents[2] / "people.parquet")[column].to_pylist()
+                for column in ("relationship", *(c for c in (*COLUMNS, "income") if c != "relationship"))
+            ),
+            strict=True,
+        )
+    )
+    classes = PlainClasses.parse(for_estimates.classes.read_bytes())
+    protocol = ReleasedProtocol.parse(for_estimates.protocol.read_bytes())
+    secrets, names = sorted({one[0] for one in counts}), [name for (name,) in protocol.inputs]
+    table = np.zeros((len(secrets), len(names)))
+    for (secret, *record), count in counts.items():
+        table[secrets.index(secret), names.index(classes.of(tuple(record)))] += count
+    shares = table.sum(axis=0) / table.sum()
+    given, prior = table / table.sum(axis=0), table.sum(axis=1)[:, np.newaxis] / table.sum()
+    cone = np.vstack([given - np.e * prior, prior / np.e - given])
+    k = len(names)
+    sums = np.vstack([np.kron(np.ones(k), np.eye(k)), np.kron(np.eye(k), np.ones(k))])
+    best = linprog(
+        -np.eye(k).ravel(), A_ub=np.kron(np.eye(k), cone), b_ub=np.zeros(k * len(cone)), A_eq=sums, b_eq=[*shares] * 2
+    )
+    matrix = np.array(protocol.weights, dtype=np.float64) / protocol.denominator
+    told = PublicReport.read(for_estimates.numbers).compared[0].certificate
+    assert told is not None
+    assert (told.of, told.weights) == ("classes", "share")
+    stays = float(shares @ np.diag(matrix))
+    assert 0.5 < stays <= -best.fun + 1e-7
+    assert stays == pytest.approx(-best.fun, abs=told.gap + 1e-4)
 
 
 def test_all_columns_of_the_source_are_published_where_the_spec_says_auto(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR, UNITS
+from tests.sabotage.scenes import KNOWN_UNITS, NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR, UNITS
 
 CAUGHT = "register"
 TOLD = "distribution"
@@ -295,6 +295,33 @@ FOLLOWING = [
         "return number",
         CAUGHT,
         UNITS,
+    ),
+    Mutant(
+        "rows bounded for who knows a column of the same row alone",
+        "more than the bound for who knows a column of another row of a person",
+        "funnel.history.waves",
+        "one_by_one = own or isinstance(declared, SRLIP | RSRLIP)",
+        "one_by_one = own",
+        CAUGHT,
+        KNOWN_UNITS,
+    ),
+    Mutant(
+        "what is known of a row to come left out",
+        "more than the bound for who knows a column of a later row of a person",
+        "funnel.history.distributions",
+        "secrets *= np.tile(inside, len(joint.secret))[:, None]",
+        "secrets *= 1.0",
+        CAUGHT,
+        KNOWN_UNITS,
+    ),
+    Mutant(
+        "how common secrets are in a later row taken from the first",
+        "a bound against another prior than that of people with the known column in that row",
+        "funnel.history.history_status",
+        "_priors(past, before, joint, changes, members.changes, row)",
+        "_priors(past, before, joint, changes, members.changes, 0)",
+        CAUGHT,
+        KNOWN_UNITS,
     ),
     Mutant(
         "no noise on how many rows people have",

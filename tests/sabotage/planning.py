@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import CLASSED, COUNTED, EXCHANGED_PROTOCOL, OTHER_BOUND
+from tests.sabotage.scenes import CLASSED, COUNTED, ESTIMATED, EXCHANGED_PROTOCOL, OTHER_BOUND
 
 PLANNING = [
     Mutant(
@@ -14,6 +14,15 @@ PLANNING = [
         'of: Literal["classes", "unchanged"] = "unchanged"',
         "report and counts",
         CLASSED,
+    ),
+    Mutant(
+        "records for estimates weighted as others are",
+        "more errors of shares than there have to be",
+        "funnel.spec",
+        'update["weights"] = "share"',
+        'update["weights"] = "root"',
+        "report and counts",
+        ESTIMATED,
     ),
     Mutant(
         "flow passes twice the bound",

@@ -264,6 +264,13 @@ def write_encounters(folder: Path) -> None:
     pq.write_table(encounters(0), folder / "people.parquet")
 
 
+def write_days(folder: Path) -> None:
+    """The same with a day, which goes with the secret in every ward."""
+    table = encounters(0)
+    days = ["weekend" if (i % 4 > 0) == (ill == "yes") else "week" for i, ill in enumerate(table["ill"].to_pylist())]
+    pq.write_table(table.append_column("day", pa.array(days)), folder / "people.parquet")
+
+
 def third_wave(folder: Path) -> None:
     """The third wave of the panel, with some who were not in the second."""
     pq.write_table(wave(WAVES[2], _PANEL), folder / "people.parquet")
@@ -361,6 +368,11 @@ DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC,
 WHOLE = Scene("whole records", WHOLE_SPEC)
 WITH_SECRET = Scene("whole records with their secret", WITH_SECRET_SPEC)
 CLASSED = Scene("whole records with their secret that are counted", WITH_SECRET_SPEC, change=forget_protocol)
+ESTIMATED = Scene(
+    "whole records for estimates",
+    WHOLE_SPEC.replace("guarantee", 'utility = "estimation"\nguarantee', 1),
+    fresh=True,
+)
 KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=True)
 ANY_OF_SECRET = Scene("a published secret, for observers of any one column", ANY_OF_SECRET_SPEC, fresh=True)
 ANY_COLUMN = Scene("whole records for observers of any one column", ANY_COLUMN_SPEC, fresh=True)
@@ -399,8 +411,19 @@ UNITS = Scene(
     fresh=True,
     change=write_encounters,
 )
+KNOWN_UNITS = Scene(
+    "a first release of several rows of people, for who knows a column of one",
+    ENCOUNTERS.replace('"encounters"', '"people"')
+    .replace('["ward"]', '["ward", "day"]')
+    .replace("lip:1.0", "srlip:0.5")
+    .replace("epsilon = 4.0", 'protection = "none"')
+    .replace("[categories]", '[disclosure]\non_breach = "report"\n\n[categories]\nday = ["week", "weekend"]'),
+    fresh=True,
+    change=write_days,
+)
 HONEST = (
     UNITS,
+    KNOWN_UNITS,
     ANY_COLUMN,
     ANY_OF_SECRET,
     ANY_TWO,

@@ -139,7 +139,7 @@ def _alike(outputs: Mapping[str, Any], published: Sequence[str]) -> list[tuple[s
 def _near_best(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return "By how much another protocol could be better is not known."
-    sentence = Certificate(found["of"], found["gap"]).sentence(found["share"])
+    sentence = Certificate(found["of"], found["gap"], found["weights"]).sentence(found["share"])
     if found["of"] != "kept":
         return f"Under the same promise, {sentence}."
     kept = f"Of {_KEPT_OF[found['utility']]} the protocol keeps {100 * found['share']:.1f}%"

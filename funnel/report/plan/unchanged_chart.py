@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from funnel.certificate import WEIGHTED
 from funnel.report.figures.curves import TradeoffChart, unchanged_chart
 from funnel.tradeoff.unchanged_by_budget import SECONDS, UnchangedCurve, UnchangedPoint
 
 _SECRETS = 6
-_WEIGHTING = {
-    "root": "rare values count for more than their share of the records",
-    "share": "every record counts alike",
-    "uniform": "every value counts alike, however rare",
-}
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ def unchanged_part(curve: UnchangedCurve, budget: float) -> UnchangedPart:
         curve.share_at(budget),
         unchanged_chart(curve, budget),
         tuple(_rows(curve)),
-        _WEIGHTING[curve.weights],
+        WEIGHTED[curve.weights],
         max(0, len(curve.secrets) - _SECRETS),
         f"{SECONDS:g}",
     )

@@ -69,6 +69,10 @@ class HouseholdReader(UnitReader):
 
     def secret_before(self, before: int | None, t: int, row: int) -> dict[int, Fraction]:
         """How common secrets are in a row, from 0, of the units that come from a version, or of all."""
+        return _by(self.cells_before(before, t, row), lambda cell: cell[0])
+
+    def cells_before(self, before: int | None, t: int, row: int) -> dict[Cell, Fraction]:
+        """How common cells are there."""
         units = [u for u in self.versions[t] if before is None or u in self.versions[before]]
         distribution = shares(Counter(self.versions[t][u][0] for u in units))
         for _ in range(row):
@@ -77,7 +81,7 @@ class HouseholdReader(UnitReader):
                 for other, part in self.next_row(t, cell).items():
                     after[other] = after.get(other, Fraction()) + share * part
             distribution = after
-        return _by(distribution, lambda cell: cell[0])
+        return distribution
 
 
 def _by(distribution: dict[Any, Any], key: Any) -> dict[int, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -242,13 +243,13 @@ def test_only_a_maker_with_a_wrong_line_is_beyond_the_bound_in_some_population(
     what, where, name = MUTANTS[mutant]
     real = getattr(where, name)
 
-    def counted_rows(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> open_shares.OpenShares:
-        found = real(first, limits, version, alpha)
+    def counted_rows(first: Joint, limits: MoveLimits, *asked: Any) -> open_shares.OpenShares:
+        found = real(first, limits, *asked)
         stays = limits.stayed / (limits.stayed + limits.left)
         return open_shares.replace(found, stays=stays)
 
-    def like_new(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> open_shares.OpenShares:
-        found = real(first, limits, version, alpha)
+    def like_new(first: Joint, limits: MoveLimits, *asked: Any) -> open_shares.OpenShares:
+        found = real(first, limits, *asked)
         return open_shares.replace(found, stays=np.zeros_like(found.stays))
 
     with monkeypatch.context() as patched:

@@ -68,7 +68,7 @@ class Book:
         joint = funnel.Joint.from_counts(
             np.bincount(cells, minlength=len(secrets) * len(inputs)).reshape(len(secrets), -1),
             secret=list(map(str, secrets)),
-            inputs=list(map(str, inputs)),
+            inputs=self.named(inputs),
         )
         self.alphabets = (*getattr(self, "alphabets", ()), (secrets, inputs))
         nodes = np.array([self.nodes.get(u, 0) for u in named])
@@ -84,6 +84,10 @@ class Book:
         last = UnitRows(units, places).last
         self.nodes.update(zip(named, waves.after[last].tolist(), strict=True))
         return waves
+
+    def named(self, inputs: list[int]) -> list[str] | funnel.Alphabet:
+        """How inputs are published."""
+        return list(map(str, inputs))
 
     def got(self, unit: int, t: int) -> tuple[int, ...]:
         """The outputs of the rows of a unit in a version."""

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel import LIP, Joint, plan
+from funnel.certificate import Weighting
 from funnel.errors import LedgerError, SpecError
 from funnel.history.following import follow
 from funnel.history.version_forecast import VersionForecast
@@ -21,7 +22,7 @@ from funnel.progress import quiet
 from funnel.register.look_up import observe
 from funnel.register.register import REGISTERS, Register, open_register
 from funnel.release.secret import REGISTER_FILE
-from funnel.solver.invariant import Weighting, counted
+from funnel.solver.invariant import counted
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.panels import KEY, REGISTER, SECRET, publish, waves

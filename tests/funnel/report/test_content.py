@@ -58,8 +58,8 @@ def test_a_published_line_never_says_less_than_is_known_of_better_ones(content: 
         assert told.share + told.certificate.gap >= share + gap - 1e-9
     # What is certified of records unchanged is no share of the records: it is not rounded as these are.
     for gap, public in ((0.00001, 1e-4), (0.00042, 0.0005), (0.2, 0.2)):
-        line = PlanLine.of(dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap)))
-        assert line.public(distributions, LIP(1.0)).certificate == Certificate("unchanged", public)
+        line = PlanLine.of(dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap, "root")))
+        assert line.public(distributions, LIP(1.0)).certificate == Certificate("unchanged", public, "root")
 
 
 def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
@@ -74,20 +74,23 @@ def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
     unknown = dataclasses.replace(row, certificate=None)
     assert PlanLine.of(unknown).optimum == "its search was ended by the time limit"
     assert PlanLine.of(dataclasses.replace(unknown, finished=True)).optimum is None
-    invariant = dataclasses.replace(row, finished=True, certificate=Certificate("unchanged", 0.00042))
+    invariant = dataclasses.replace(row, finished=True, certificate=Certificate("unchanged", 0.00042, "uniform"))
     assert PlanLine.of(invariant).optimum == (
         "no protocol that keeps values as they are and tables right on average leaves more than 0.05 points more of "
-        "the records unchanged, with the weights that it was asked for"
+        "the records unchanged, where every value counts alike, however rare"
     )
-    by_class = dataclasses.replace(row, finished=True, certificate=Certificate("classes", 0.00042))
+    by_class = dataclasses.replace(row, finished=True, certificate=Certificate("classes", 0.00042, "share"))
     assert PlanLine.of(by_class).optimum == (
         "no protocol that moves whole records by their class alone and keeps tables right on average leaves more than "
-        "0.05 points more of the records unchanged, with the weights that it was asked for"
+        "0.05 points more of the records unchanged, where every record counts alike"
     )
     # A bound that rounding leaves below what is kept is taken for as much.
     assert Certificate.of_utility(0.5, 0.4999, 0.25) == Certificate("kept", 0.0)
     # Of nothing that is kept anything may be possible, and a limit is never rounded down.
     assert Certificate.of_utility(0.0, 0.1, 0.0) == Certificate("kept", 1.0)
     assert Certificate("kept", 0.00011).sentence(0.25).endswith("more than 25.1%, 0.1 points more")
-    assert Certificate("unchanged", 0.002).sentence(0.5).startswith("no protocol that keeps values as they are")
-    assert "more than 0.20 points more" in Certificate("unchanged", 0.002).sentence(0.5)
+    assert Certificate("unchanged", 0.002, "root").sentence(0.5).startswith("no protocol that keeps values as they are")
+    assert "more than 0.20 points more" in Certificate("unchanged", 0.002, "root").sentence(0.5)
+    for of, weights in (("unchanged", None), ("kept", "share")):
+        with pytest.raises(ValueError, match="has the weights"):
+            Certificate(of, 0.002, weights)  # type: ignore[arg-type]

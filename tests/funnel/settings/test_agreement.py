@@ -70,6 +70,25 @@ def refusal(**changes: Any) -> str:
             ["[groups] classes", "srlip:1.0 is no bound on what a class of records tells"],
         ),
         (
+            {
+                "groups": {"classes": "classes.json"},
+                "mechanism": {"name": "invariant", "weights": "uniform"},
+                "publish": ["x", "y"],
+                "utility": "estimation",
+            },
+            ['utility = "estimation" leaves as many records as can be', "take it out"],
+        ),
+        (
+            {
+                "groups": {"classes": "classes.json"},
+                "weight": "y",
+                "publish": ["x", "y"],
+                "recode": {"y": {"bins": [3, 5]}},
+                "numbers": {"y": {"range": [1, 9]}},
+            },
+            ["[groups] classes", "drawn one by one", "publish fewer columns"],
+        ),
+        (
             {"groups": {"known": ["x"]}},
             ["[groups] known is for bounds on observers who know columns", "take known out"],
         ),

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 import funnel
+from funnel.certificate import Weighting
 from funnel.frequencies.public_counts import protect
 from funnel.guarantees import LIP, Attribute, MutualInformation
 from funnel.joint import Joint
 from funnel.sampling.engine import OneWorker
 from funnel.settings.protection_settings import FrequencySettings
-from funnel.solver.invariant import Weighting
 from funnel.solver.request import Solution
 from funnel.tradeoff import unchanged_by_budget
 from funnel.tradeoff.trials import Trials
