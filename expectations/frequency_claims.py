@@ -25,6 +25,7 @@ from funnel.recount.grouping import (
     special_values,
     surprise,
 )
+from funnel.recount.named_values import named_values
 from funnel.recount.noise import NoiseMaterial
 from funnel.recount.noisy_moves import split_complaints
 from funnel.recount.part_beliefs import counts_of_classes
@@ -35,7 +36,7 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
-# A false alarm may come from the values that were selected; all noise is derived.
+# A false alarm may come from the values that are named where units have several rows; all other noise is derived.
 SIGNIFICANCE = SHARES["frequencies"]
 Symbol = tuple[str, ...]
 
@@ -80,7 +81,7 @@ def frequency_claims(finished: FinishedFolder) -> list[Claim]:
         all_of("changes and rows", _moves(public, said)),
         all_of("combinations", _combinations(public, said)),
         all_of("values", _values(labels, counted, spec)),
-        all_of("selected values", _selected(public, labels, counted, spec)),
+        all_of("named values", _named(finished, labels, counted, before)),
         _derived(public, counted, before, finished.noise_material),
         all_of("noise of other versions", _drawn_once(public, counted, before)),
         all_of("spent", _spent(public, said, before, (counted.sha256, finished.snapshot.content_sha256), first)),
@@ -159,20 +160,35 @@ def _values(public: Mapping[str, Sequence[str]], counted: Recount, spec: Release
             yield claim(column, missing in labels, "has no category of missing values, which tells that none is")
 
 
-def _selected(
-    public: PublicFrequencies, labels: Mapping[str, Sequence[str]], counted: Recount, spec: ReleaseSpec
+def _named(
+    finished: FinishedFolder, labels: Mapping[str, Sequence[str]], counted: Recount, before: Sequence[Before]
 ) -> Iterator[Claim]:
-    columns = selected_columns(spec)
-    for column in columns:
-        other, missing = special_values(spec, column)
-        values = {value: n for value, n in counted.values[column].items() if value not in (other, missing)}
-        if public.rows is not None:
-            # Values are learned from one row of everybody, and counted here in all: what was named is judged alone.
-            values = {value: n for value, n in values.items() if value in labels[column]}
-        p = surprise(spec, column, values, labels[column])
-        enough = p * len(columns) >= SIGNIFICANCE
-        yield claim(column, enough, f"names values that noisy counts would hardly have named: p = {p:.2e}")
-    yield same("learned columns", {*columns} <= {*learned_columns(spec)}, True)
+    """That values have a name which the secret of the series gives them, or which was published of this source before.
+
+    Where units have several rows the rows that count are others, so that it is judged how likely the names are.
+    """
+    spec, material = finished.spec.whole, finished.noise_material
+    columns, chosen = learned_columns(spec), selected_columns(spec)
+    several = finished.spec.follows_units
+    published = [one.public.labels for one in before if one.source == counted.sha256]
+    for column in chosen if several else columns:
+        found = {*labels[column]}
+        if any({*one.get(column, ())} == found for one in published):
+            continue
+        values = counted.values[column]
+        if several:
+            # What was named is judged alone.
+            named = {value: n for value, n in values.items() if value in found - {*special_values(spec, column)}}
+            p = surprise(spec, column, named, found)
+            enough = p * len(columns) >= SIGNIFICANCE
+            yield claim(column, enough, f"names values that noisy counts would hardly have named: p = {p:.2e}")
+        elif material is None:
+            yield Claim(column, "cannot be derived: the secret of the series' noise is gone")
+        else:
+            wrong = found ^ named_values(spec, column, values, counted.missing.get(column, 0), material)
+            words = f"has {len(wrong):,} names that are not what its counts and the secret of the series give"
+            yield claim(column, not wrong, words)
+    yield same("learned columns", {*chosen} <= {*columns}, True)
 
 
 def table_of(public: PublicFrequencies, since: Sequence[str] = ()) -> list[object]:

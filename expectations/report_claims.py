@@ -180,8 +180,16 @@ def _figures(
     yield same("chosen by", numbers["utility"], said.utility)
     yield near("guess_accuracy", figures["guess_accuracy"], distributions.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], distributions.prior_guess, step)
+    yield _two_digits("secret_information", figures["secret_information"], distributions.secret_information)
     yield same("records of the estimate", estimation["records"], n)
     yield same("cells", estimation["cells"], distributions.recount.cells)
+
+
+def _two_digits(name: str, stated: float, exact: float) -> Claim:
+    """That a figure is the exact one to two digits, and has no more; below all noise it is as good as nothing."""
+    unit = 0.0 if exact <= NOISE else 10.0 ** (math.floor(math.log10(exact)) - 1)
+    told = abs(stated - exact) <= unit / 2 + NOISE and (unit == 0 or float(f"{stated:.2g}") == stated)
+    return claim(name, told, f"is {stated!r}, which is not what follows from the source")
 
 
 def _chosen(numbers: Mapping[str, Any], distributions: Distributions, said: SpecText) -> Iterator[Claim]:

@@ -153,6 +153,7 @@ def plan(
     named: str = AUTO,
     kept: Fits | None = None,
     ruled_out: Mapping[str, str] | None = None,
+    others: Sequence[PlanRow] = (),
 ) -> tuple[PlanRow, ...]:
     """Fit every mechanism that may be used and report its utility, exact level and time, best first.
 
@@ -184,6 +185,9 @@ def plan(
         What is there is not fitted again, and what is fitted is kept there.
     ruled_out : mapping of str to str, optional
         Mechanisms that a release cannot be drawn by, each with the reason; they are not fitted.
+    others : sequence of PlanRow
+        For the same counts under other bounds, such as smaller ones. A mechanism whose search the limit ended takes the
+        protocol of one of them that meets this bound and keeps more, so that no curve falls.
 
     Raises
     ------
@@ -200,7 +204,7 @@ def plan(
     grr 0.5 True
     identity 0.8755 False
     """
-    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs), weights, kept)
+    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs), weights, kept, others)
     compared = COMPARED if time_limit is None else min(COMPARED, time_limit)
     rows = []
     for name in mechanisms if mechanisms is not None else names():
@@ -365,6 +369,7 @@ class _Fitting:
         useful: Utility,
         weights: Weighting,
         kept: Fits | None = None,
+        others: Sequence[PlanRow] = (),
     ) -> None:
         check_size(joint, guarantee, useful == INFORMATION)
         # What no mechanism could do is an error here, not a reason in every row.
@@ -373,6 +378,7 @@ class _Fitting:
         self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock
         self._useful, self._weights = useful, weights
         self._kept, self._chosen_by = kept, (*useful.content, weights)
+        self._others = others
 
     def row(self, name: str, budget: Budget, reason: str | None = None) -> PlanRow:
         """A mechanism fitted within a budget; reason: why it may not be used, whatever it gives."""
@@ -381,7 +387,7 @@ class _Fitting:
         if found is not None:
             self._progress(f"{name} was fitted before", 0, None)
             return replace(found, reason=reason)
-        row = self._fitted(name, budget)
+        row = self._taken_over(self._fitted(name, budget))
         # What a clock or somebody ended would be another one next time.
         if self._kept is not None and row.protocol is not None and budget.ended_by in (None, "work"):
             self._kept.keep(row, *asked, work, *self._chosen_by)
@@ -401,11 +407,29 @@ class _Fitting:
             short = f"{name} needs more memory than there is for {len(joint.inputs):,} combinations of "
             columns = ", ".join(joint.inputs.columns)
             return self._failed(name, SpecError(f"{short}{columns}; publish fewer columns or values"), started)
-        protocol, seconds = fitted.protocol, self._clock() - started
+        return self._row_of(name, fitted, self._clock() - started)
+
+    def _taken_over(self, row: PlanRow) -> PlanRow:
+        """Where its search was ended, what keeps most of the row and the same mechanism's under other bounds.
+
+        Not of values as they are: these are chosen by how many stay.
+        """
+        for other in self._others:
+            protocol = other.protocol
+            if row.finished or row.protocol is None or protocol is None or other.mechanism != row.mechanism:
+                continue
+            keeps_more = not protocol.is_invariant and (other.utility or 0.0) > (row.utility or 0.0)
+            if keeps_more and self._guarantee.holds(self._joint, protocol):
+                found = Fitted(protocol.named(guarantee=str(self._guarantee)), row.bound, False)
+                row = self._row_of(row.mechanism, found, row.seconds)
+        return row
+
+    def _row_of(self, name: str, fitted: Fitted, seconds: float) -> PlanRow:
+        joint, guarantee, protocol = self._joint, self._guarantee, fitted.protocol
         utility, share = self._useful.told(joint, protocol), self._useful.share(joint, protocol)
         return PlanRow(
             name,
-            chosen.reads_secret,
+            mechanism(name).reads_secret,
             protocol,
             utility,
             share,

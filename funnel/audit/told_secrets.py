@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from funnel.audit.arithmetic import (
@@ -26,6 +27,7 @@ from funnel.guarantees.several import parts_of
 from funnel.recount.plain_distributions import NOISE, is_level_of_ratio, public_level, up_to_digits
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
+from funnel.wording import listed
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -138,15 +140,17 @@ def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Ite
 
 
 def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:
-    """Observers of one column are there once for each other column, those with most people outside first."""
+    """Observers of columns are there once for all other columns, or pairs, those with most people outside first."""
     if told.unchanged is None or told.unchanged.whole is None:
         return
-    known = [one for one in told.unchanged.known if len(one.columns) == 1]
+    known = told.unchanged.known
     others = {one.column for one in told.unchanged.whole.columns} - set(told.secret.columns)
-    if known and sorted(one.columns[0] for one in known) != sorted(others):
-        yield "observers of one column are not of each published column, once"
+    named = sorted(tuple(sorted(one.columns)) for one in known)
+    sizes = {len(columns) for columns in named}
+    if named != sorted(chain(*(combinations(sorted(others), size) for size in sizes))):
+        yield "observers of columns are not of each published column, or pair of these, once"
     if [one.outside for one in known] != sorted((one.outside for one in known), reverse=True):
-        yield "observers of one column are not in the order of how many people are outside"
+        yield "observers of columns are not in the order of how many people are outside"
     for one in known:
         level = _nats(one.level)
         if (
@@ -154,9 +158,9 @@ def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterato
             or level not in {budget, public_level(level, budget)}
             or (one.outside > 0) is not (level > budget)
         ):
-            yield f"an observer of {one.columns[0]!r} concludes another amount than people are outside"
+            yield f"an observer of {listed(one.columns)} concludes another amount than people are outside"
         if Fraction(repr(one.outside)) % Fraction(repr(step)):
-            yield f"the share of people outside for observers of {one.columns[0]!r} is no multiple of {step:g}"
+            yield f"the share of people outside for observers of {listed(one.columns)} is no multiple of {step:g}"
 
 
 def _off_complaints(told: PublicReport, texts: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -99,7 +99,7 @@ class NoiseSecret:
         kind : str
             "counts", "changes", "rows", "means" or "departures".
         epsilon : float
-            That the table costs (nats).
+            What the table costs (nats).
         joint : Joint
             Of the version; its alphabets are what counts.
         exact : sequence of ndarray of int64
@@ -109,7 +109,20 @@ class NoiseSecret:
         """
         alphabets = [[one.columns, one.symbols] for one in (joint.secret, joint.inputs)]
         counts = [count for table in exact for count in table.ravel().tolist()]
-        said = json.dumps([kind, self.source, epsilon, alphabets, list(since), counts], separators=(",", ":"))
+        return self._key(kind, epsilon, [alphabets, list(since)], counts)
+
+    def key_of_values(self, kind: str, epsilon: float, column: str, counts: Mapping[str, int]) -> bytes:
+        """The key of the noise that decides which values of a column are named: of their counts, in this order.
+
+        Parameters
+        ----------
+        kind : "values" or "rest"
+            The values themselves, or what is left without a name of its own.
+        """
+        return self._key(kind, epsilon, [column, list(counts)], [*counts.values()])
+
+    def _key(self, kind: str, epsilon: float, of: Sequence[object], counts: Sequence[int]) -> bytes:
+        said = json.dumps([kind, self.source, epsilon, *of, counts], separators=(",", ":"))
         return hmac.new(self.root, b"funnel noise 1\0" + said.encode(), hashlib.sha256).digest()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from funnel.frequencies.limits import naming_limit
-from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
 
 # Of the epsilon of a version, the most that learning values may cost; the counts get the rest.
 LEARNING = Fraction(1, 4)
@@ -55,19 +55,37 @@ def rounded_down(number: Fraction) -> float:
     return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
 
 
-def selected(counts: Mapping[str, int], share: Share) -> dict[str, int]:
+@dataclass(frozen=True)
+class Looks:
+    """Noisy looks at how many records have the values of one column.
+
+    Attributes
+    ----------
+    column : str
+    secret : NoiseSecret or None
+        What noise is derived from; without one it is fresh.
+    """
+
+    column: str
+    secret: NoiseSecret | None = None
+
+    def with_noise(self, kind: str, counts: Mapping[str, int], epsilon: float) -> dict[str, int]:
+        """Counts of disjoint groups of records, each with noise: epsilon-differentially private."""
+        if not counts:
+            return {}
+        # Not in the order of the source: whoever validates the names reads it in another one.
+        told = {value: counts[value] for value in sorted(counts)}
+        key = None if self.secret is None else self.secret.key_of_values(kind, epsilon, self.column, told)
+        drawn = draw_noise(len(told), epsilon, key=key).tolist()
+        return {value: count + noise for (value, count), noise in zip(told.items(), drawn, strict=True)}
+
+
+def selected(noisy: Mapping[str, int], share: Share) -> dict[str, int]:
     """Values whose noisy count reaches the threshold, with that noisy count.
 
-    A stability-based histogram (Bun, Nissim and Stemmer 2016): only values that occur get noise, so a value of one
+    A stability-based histogram (Bun, Nissim and Stemmer 2016): only values that occur have noise, so a value of one
     record alone is named with a probability of at most delta, and for all others the noise answers. Differentially
     private with (epsilon, delta), for one record more or less.
     """
-    noisy = with_noise({value: count for value, count in counts.items() if count > 0}, share.epsilon)
     least = share.threshold
     return {value: count for value, count in noisy.items() if count >= least}
-
-
-def with_noise(counts: Mapping[str, int], epsilon: float) -> dict[str, int]:
-    """Counts of disjoint groups of records, each with noise: epsilon-differentially private."""
-    drawn = draw_noise(len(counts), epsilon).tolist() if counts else []
-    return {value: count + noise for (value, count), noise in zip(counts.items(), drawn, strict=True)}

@@ -170,7 +170,7 @@ class Planner:
                 self._progress(f"{WARNING}{rare}", 0, None)
 
     def compare(self, forbidden: bool = False, shown: Callable[[str, PlanRow], None] | None = None) -> None:
-        """Fit every mechanism under every bound.
+        """Fit every mechanism under every bound, the smallest one first, since what meets it meets larger ones too.
 
         Parameters
         ----------
@@ -180,27 +180,25 @@ class Planner:
             Given each bound and row as soon as it is there.
         """
         mechanism = self.spec.mechanism
-        self._compared = [
-            (
+        found: dict[Guarantee, tuple[PlanRow, ...]] = {}
+        for bound in sorted(self._bounds, key=lambda bound: bound.budget):
+            found[bound] = plan(
+                self.joint,
                 bound,
-                plan(
-                    self.joint,
-                    bound,
-                    (mechanism.name,) if self.is_one_family else None,
-                    reads_secret=mechanism.reads_secret,
-                    time_limit=mechanism.time_limit,
-                    progress=self._progress,
-                    forbidden=forbidden,
-                    told=None if shown is None else partial(shown, str(bound)),
-                    utility=self._useful,
-                    weights=mechanism.weights,
-                    named=mechanism.name,
-                    kept=FittedRows.within(self.spec.workspace_folder / self.spec.name),
-                    ruled_out={INVARIANT: NO_ROWS} if self._has_noisy_rows else None,
-                ),
+                (mechanism.name,) if self.is_one_family else None,
+                reads_secret=mechanism.reads_secret,
+                time_limit=mechanism.time_limit,
+                progress=self._progress,
+                forbidden=forbidden,
+                told=None if shown is None else partial(shown, str(bound)),
+                utility=self._useful,
+                weights=mechanism.weights,
+                named=mechanism.name,
+                kept=FittedRows.within(self.spec.workspace_folder / self.spec.name),
+                ruled_out={INVARIANT: NO_ROWS} if self._has_noisy_rows else None,
+                others=[row for rows in found.values() for row in rows],
             )
-            for bound in self._bounds
-        ]
+        self._compared = [(bound, found[bound]) for bound in self._bounds]
 
     @property
     def _has_noisy_rows(self) -> bool:

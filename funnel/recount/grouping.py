@@ -15,7 +15,7 @@ from funnel.spec import ReleaseSpec
 # The category of values that have no name of their own, where the spec gives it none.
 OTHER = "Other"
 # Of the epsilon of a version, the most that learning values may cost.
-_LEARNING = Fraction(1, 4)
+LEARNING = Fraction(1, 4)
 
 
 def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_missing: int) -> dict[str | None, str]:
@@ -42,7 +42,7 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
     special = {other, spec.source.missing_label} - {*group.values()}
     outside = {name for name in counts if listed and (name not in listed or name in special)}
     waiting = [
-        (counts[name], place, name) for place, name in enumerate(_in_order(spec, column, counts)) if name not in outside
+        (counts[name], place, name) for place, name in enumerate(in_order(spec, column, counts)) if name not in outside
     ]
     if n_missing:
         if spec.source.missing_label in counts and spec.source.missing_label not in group:
@@ -96,7 +96,7 @@ def labels_of_public(
     return {name: label for name, label in found.items() if label is not None}
 
 
-def _in_order(spec: ReleaseSpec, column: str, counts: Mapping[str, int]) -> list[str]:
+def in_order(spec: ReleaseSpec, column: str, counts: Collection[str]) -> list[str]:
     """Categories in their documented order, which decides between rare ones of one size."""
     if declared := bin_labels(edges_of(spec, column)) or spec.categories.get(column):
         group = groups_of(spec, column)
@@ -150,7 +150,7 @@ def learning_cost(spec: ReleaseSpec) -> Fraction:
     columns = learned_columns(spec)
     if not columns:
         return Fraction(0)
-    return len(columns) * Fraction(share_of(spec.frequencies.epsilon, len(columns), _LEARNING))
+    return len(columns) * Fraction(share_of(spec.frequencies.epsilon, len(columns), LEARNING))
 
 
 def declared_values(spec: ReleaseSpec, column: str) -> frozenset[str] | None:
@@ -188,7 +188,7 @@ def surprise(spec: ReleaseSpec, column: str, values: Mapping[str, int], named: C
     # Whoever only looks whether anything has changed loads no interval arithmetic.
     from funnel.recount import noise
 
-    epsilon = share_of(spec.frequencies.epsilon, len(columns), _LEARNING)
+    epsilon = share_of(spec.frequencies.epsilon, len(columns), LEARNING)
     if column in spec.secret:
         epsilon /= 2
     scale = noise.scale_of(epsilon)

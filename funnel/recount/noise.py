@@ -9,10 +9,10 @@ import hmac
 import json
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from flint import arb, ctx
@@ -229,9 +229,31 @@ class NoiseMaterial:
         discrete Laplace distribution and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …``. It is compared
         with that definition; no noise is drawn.
         """
+        found = self._digits_of(kind, epsilon, of, exact, len(noise))
+        return sum(not _is_noise(k, u, scale, within) for k, u in zip(noise, found, strict=True))
+
+    def of_values(self, kind: str, epsilon: float, column: str, counts: Mapping[str, int]) -> dict[str, int]:
+        """How many records seem to have each value of a column, with the noise that decides which are named.
+
+        Parameters
+        ----------
+        kind : "values" or "rest"
+        epsilon : float
+            What the look costs.
+        counts : mapping of str to int
+            Exact; noise is on them in the order of the values as text.
+        """
+        values, scale = sorted(counts), scale_of(epsilon)
+        exact = [counts[value] for value in values]
+        found = self._digits_of(kind, epsilon, [column, values], exact, len(values))
+        return {value: n + _noise(u, scale) for value, n, u in zip(values, exact, found, strict=True)}
+
+    def _digits_of(
+        self, kind: str, epsilon: float, of: Sequence[object], exact: Sequence[int], size: int
+    ) -> Iterator[int]:
+        """The first binary digits of the u of every count, under the key of the table."""
         said = json.dumps([kind, self.source, epsilon, *of, list(exact)], separators=(",", ":"))
-        key = hmac.new(self.root, b"funnel noise 1\0" + said.encode(), "sha256").digest()
-        return sum(not _is_noise(k, u, scale, within) for k, u in zip(noise, _digits(key, len(noise)), strict=True))
+        return _digits(hmac.new(self.root, b"funnel noise 1\0" + said.encode(), "sha256").digest(), size)
 
 
 def _digits(key: bytes, size: int) -> Iterator[int]:
@@ -251,6 +273,20 @@ def _is_noise(k: int, digits: int, scale: float, within: int) -> bool:
     return not below(Fraction(digits + 1, unit), lambda: _up_to(k - within - 1, scale)) and below(
         Fraction(digits, unit), lambda: _up_to(k + within, scale)
     )
+
+
+def _noise(digits: int, scale: float) -> int:
+    """The least k with ``u < F(k)``, for the least u with these first digits."""
+    u = Fraction(digits, 1 << (128 * _BLOCKS))
+    # Where doubles lead, and from there as far as is proven.
+    alpha, tail = math.exp(-1 / scale), float(min(u, 1 - u)) or 1e-300
+    size = max(0, math.floor(-scale * math.log(tail * (1 + alpha))))
+    k = -size if 2 * u < 1 else size
+    while not below(u, partial(_up_to, k, scale)):
+        k += 1
+    while below(u, partial(_up_to, k - 1, scale)):
+        k -= 1
+    return k
 
 
 def _up_to(k: int, scale: float) -> arb:

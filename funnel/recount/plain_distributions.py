@@ -243,6 +243,17 @@ class Distributions:
         return [sum(masses) for masses in zip(*self.masses.values(), strict=True)]
 
     @property
+    def secret_information(self) -> float:
+        """I(S;Y), nats: from quotients of whole numbers, each rounded once."""
+        whole, records = self.whole, self.recount.rows
+        return math.fsum(
+            mass / whole * math.log(mass * records / (self.output_masses[y] * self.secrets[s]))
+            for s, masses in self.masses.items()
+            for y, mass in enumerate(masses)
+            if mass
+        )
+
+    @property
     def prior_guess(self) -> float:
         """Probability of guessing x right without y."""
         return max(self.inputs.values()) / self.recount.rows

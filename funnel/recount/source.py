@@ -51,6 +51,8 @@ class Recount:
         Digest of the source, in the form in which a snapshot states that of its source.
     values : mapping of str to mapping of str to int
         By column the categories before rare ones are grouped, with how many records have each.
+    missing : mapping of str to int
+        By column how many of the records that are counted have no value.
     having : mapping of Known to mapping of input to int
         Where inputs are parts of classes, and observers may know any columns: the people with each value, or values.
     """
@@ -64,6 +66,7 @@ class Recount:
     dropped: int
     sha256: str
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
     having: Mapping[tuple[tuple[str, str], ...], Mapping[tuple[str, ...], int]] = field(default_factory=dict)
 
     @cached_property
@@ -152,7 +155,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     """
     with ExitStack() as stack:
         reading = _reading(spec, stack)
-        final, values, n_kept, dropped = _learn(spec, reading, labels)
+        final, values, missing, n_kept, dropped = _learn(spec, reading, labels)
         counts: Counter[tuple[str, ...]] = Counter()
         left_out = 0
         for categories, number in reading.categories():
@@ -174,7 +177,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     inputs = tuple(sorted({x for _, x in pairs}))
     if not wide and len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(spec.secret, spec.inputs, secret, inputs, pairs, n_kept, dropped, digest, values)
+    return Recount(spec.secret, spec.inputs, secret, inputs, pairs, n_kept, dropped, digest, values, missing)
 
 
 def source_digest(spec: ReleaseSpec) -> str:
@@ -372,8 +375,8 @@ def _with(fixed: Mapping[int, str | None], row: Cells) -> Cells:
 
 def _learn(
     spec: ReleaseSpec, reading: _Reading, public: Mapping[str, Collection[str]] | None
-) -> tuple[list[dict[str | None, str]], dict[str, dict[str, int]], int, int]:
-    """The labels of every column, its categories before that, and how many records are kept and left out."""
+) -> tuple[list[dict[str | None, str]], dict[str, dict[str, int]], dict[str, int], int, int]:
+    """The labels of every column, its categories before that, missing values, and records kept and left out."""
     seen: list[Counter[str | None]] = [Counter() for _ in spec.columns]
     kept = dropped = 0
     for categories, number in reading.categories():
@@ -385,9 +388,9 @@ def _learn(
             tally[category] += number
             if len(tally) > _CATEGORIES:
                 raise DataError(f"a column has more than {_CATEGORIES:,} values; no release is made of such a source")
-    labels, values = [], {}
+    labels, values, missing = [], {}, {}
     for column, tally in zip(spec.columns, seen, strict=True):
-        n_missing = tally.pop(None, 0)
+        n_missing = missing[column] = tally.pop(None, 0)
         found = {category: number for category, number in tally.items() if category is not None}
         values[column] = found
         if public is None:
@@ -396,7 +399,7 @@ def _learn(
             labels.append(labels_of_public(spec, column, found, public.get(column, ())))
         if column in spec.complete and not {*found, *([None] if n_missing else [])} <= labels[-1].keys():
             raise DataError(f"column {column!r} is declared complete, and has records with another value or none")
-    return labels, values, kept, dropped
+    return labels, values, missing, kept, dropped
 
 
 def _cannot_exist(spec: ReleaseSpec, labels: Mapping[str, str]) -> bool:

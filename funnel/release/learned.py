@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from funnel.alphabet import Alphabet
+from funnel.frequencies.noise import NoiseSecret
 from funnel.progress import Progress
 from funnel.readers.formats import Source
 from funnel.release.cache import Cache
 from funnel.release.document import dump
 from funnel.release.earlier import Earlier
 from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.secret import noise_root
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.unit_order import first_rows
 from funnel.source.coding import Codings
@@ -69,7 +71,8 @@ def learned_codings(
             raise ValueError("units that are followed have record keys")
         progress("looking up units", 0, None)
         naming = first_rows(source.batches(record_key.columns), record_key, spec.source.missing)
-    codings = learn_codings(spec, source, progress, naming=naming)
+    secret = NoiseSecret(noise_root(workspace, spec.name), source_sha256)
+    codings = learn_codings(spec, source, progress, naming=naming, secret=secret)
     cache.keep(key, {_FILE: dump(codings.labels)})
     # After they are kept: another run does not pay for them again.
     require_few_set_aside(spec, codings)

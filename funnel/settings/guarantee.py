@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _TOGETHER = " & "
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
 MAX_EPSILON = 100.0
+# Below this a level has no digit on the grid of twelve decimals that it is published on.
+MIN_EPSILON = 1e-9
 
 
 class GuaranteeSettings(Section):
@@ -115,7 +117,7 @@ class GuaranteeSettings(Section):
 
 
 def _within_reason(guarantee: Guarantee) -> None:
-    """Refuse a budget that protects nobody, and one of zero where another guarantee says that better."""
+    """Refuse a budget that protects nobody, one too small to be told, and zero where a guarantee says that better."""
     from funnel.guarantees.budgets import OneBudget
 
     budget = guarantee.budget
@@ -124,6 +126,9 @@ def _within_reason(guarantee: Guarantee) -> None:
             "epsilon must be above zero: 0 asks that a record tell nothing at all about the secret, which is "
             'guarantee = "perfect"'
         )
+    for name, number in guarantee.settings.items():
+        if name in ("epsilon", "lower", "upper", "bound") and not isinstance(number, str) and 0 < number < MIN_EPSILON:
+            raise ValueError(f"{name} of {number:g} nats cannot be told from none; give at least {MIN_EPSILON:g}")
     if budget > MAX_EPSILON:
         name = next((name for name, number in guarantee.settings.items() if number == budget), "a budget")
         raise ValueError(f"{name} of {budget:g} nats is no protection at all; give at most {MAX_EPSILON:g}")

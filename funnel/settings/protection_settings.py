@@ -37,8 +37,8 @@ class FrequencySettings(Section):
 
     protection: ProtectionName = "noise"
     epsilon: Annotated[Positive, Field(ge=MIN_EPSILON, le=MAX_EPSILON)] = 1.0
-    beta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.01
-    delta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 1e-9
+    beta: Annotated[StrictFloat, Field(ge=1e-100, lt=1, allow_inf_nan=False)] = 0.01
+    delta: Annotated[StrictFloat, Field(ge=1e-100, lt=1, allow_inf_nan=False)] = 1e-9
     threshold: Annotated[StrictInt, Field(ge=2)] = 10
     max_epsilon: Positive | None = None
 

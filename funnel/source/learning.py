@@ -12,7 +12,8 @@ from itertools import accumulate
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.frequencies.selection import Share
+from funnel.frequencies.noise import NoiseSecret
+from funnel.frequencies.selection import Looks, Share
 from funnel.progress import Progress, quiet
 from funnel.readers.cells import MISSING, NUMBER, CodeArray, Mask
 from funnel.readers.formats import BATCH_ROWS, Source
@@ -42,6 +43,7 @@ def learn_codings(
     batch_rows: int = BATCH_ROWS,
     known: Mapping[str, Sequence[str]] | None = None,
     naming: Mask | None = None,
+    secret: NoiseSecret | None = None,
 ) -> Codings:
     """Read the columns of the spec once and learn the categories of each, with their counts.
 
@@ -58,6 +60,8 @@ def learn_codings(
     naming : ndarray of bool, shape (rows,), optional
         Which rows of the source count where categories are learned: one of every unit, where units have several. By
         default all do.
+    secret : NoiseSecret, optional
+        What the noise that names values is derived from; by default it is fresh.
 
     Raises
     ------
@@ -83,7 +87,9 @@ def learn_codings(
     _require_rows(spec, source, n_read, n_kept)
     learned = shares_of(spec)
     codings = Codings(
-        tuple(_coding(spec, tally, learned.get(tally.column), known) for tally in tallies.values()),
+        tuple(
+            _coding(spec, tally, learned.get(column), known, Looks(column, secret)) for column, tally in tallies.items()
+        ),
         n_kept,
         n_read - n_kept,
         learned_epsilon=math.fsum(share.epsilon for share in learned.values()),
@@ -166,7 +172,9 @@ class _Tally:
         return {category: count for category, count in self.seen().items() if count}
 
 
-def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mapping[str, Sequence[str]] | None) -> Coding:
+def _coding(
+    spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mapping[str, Sequence[str]] | None, looks: Looks
+) -> Coding:
     column = tally.column
     counts = tally.occurring()
     for category in counts:
@@ -192,7 +200,7 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
         named = named_again(spec, column, known[column])
     elif has_noise:
         telling, missing = tally.naming()
-        named = public_names(spec, column, telling, missing if may_miss else 0, share)
+        named = public_names(spec, looks, telling, missing if may_miss else 0, share)
     else:
         named = occurring_names(spec, column, counts, n_missing)
     if len(named.labels) > spec.limits.max_symbols:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from funnel.errors import DataError
-from funnel.frequencies.selection import Share, selected, shares, with_noise
+from funnel.frequencies.selection import Looks, Share, selected, shares
 from funnel.readers.cells import ordered
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
@@ -91,7 +91,7 @@ def occurring_names(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n
 
 
 def public_names(
-    spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_missing: int, share: Share | None
+    spec: ReleaseSpec, looks: Looks, counts: Mapping[str, int], n_missing: int, share: Share | None
 ) -> Named:
     """Categories that a record more or less hardly changes: declared ones, bins, and what noisy counts say.
 
@@ -103,11 +103,14 @@ def public_names(
 
     Parameters
     ----------
+    looks : Looks
+        At the column.
     counts, n_missing
         As of `occurring_names`.
     share : Share or None
         What may be spent on this column; None for one that is not among `columns_to_learn`.
     """
+    column = looks.column
     is_secret = column in spec.secret
     undeclared = is_selected(spec, column)
     names = _Names(spec, column, ())
@@ -126,15 +129,17 @@ def public_names(
         if undeclared and is_secret:
             # Two looks at the same records: at the values, and at what is left of them.
             of_values = of_rest = share.halved()
-        noisy = with_noise({value: counts.get(value, 0) for value in names.values}, of_values.epsilon)
+        public = {value: counts.get(value, 0) for value in names.values}
+        unnamed = {value: n for value, n in counts.items() if undeclared and n > 0 and value not in {*public, other}}
+        noisy = looks.with_noise("values", public | unnamed, of_values.epsilon)
         if undeclared:
-            public = {*names.values, other}
-            noisy |= selected({value: n for value, n in counts.items() if value not in public}, of_values)
+            chosen = selected({value: noisy[value] for value in unnamed}, of_values)
+            noisy = {value: noisy[value] for value in public} | chosen
             names = _Names(spec, column, ordered(noisy))
         rest = {missing: n_missing} if apart else {}
         if undeclared and is_secret:
             rest[other] = sum(count for value, count in counts.items() if value not in noisy)
-        rest = with_noise(rest, of_rest.epsilon)
+        rest = looks.with_noise("rest", rest, of_rest.epsilon)
         of_other, of_missing = (rest.get(label, 0) >= of_rest.threshold for label in (other, missing))
         noisy |= {missing: rest[missing]} if apart else {}
     if is_secret or column in spec.complete:

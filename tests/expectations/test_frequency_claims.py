@@ -7,7 +7,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ import pytest
 
 from funnel.errors import DataError
 from funnel.pipeline.expectations import Finished, judge
-from funnel.pipeline.expectations.frequency_claims import _selected, _values
+from funnel.pipeline.expectations.frequency_claims import Before, _named, _values
 from funnel.pipeline.expectations.spec_claims import _bins
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.grouping import learned_columns, learning_cost, selected_columns, surprise
-from funnel.recount.noisy_moves import NoisyRows
 from funnel.recount.source import Recount, recount
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -452,20 +451,48 @@ class TestSelection:
 
     def test_of_units_with_several_rows_what_was_not_named_is_no_evidence(self, finished: Finished) -> None:
         """All rows are counted, and names are learned from one of every unit: one may have had thousands."""
-        public = finished.frequencies
-        assert public is not None
         values = {column: dict(finished.recount.values[column]) for column in finished.recount.values}
         values["race"]["of one unit alone"] = 5000
+        history = finished.spec.history
+        assert history is not None
+        same = history.model_copy(update={"people": "same"})
+        several = replace(finished, spec=finished.spec.model_copy(update={"unit": ("age",), "history": same}))
+        assert several.spec.follows_units
         counted = replace(finished.recount, values=values)
-
-        def selected(public: PublicFrequencies, counted: Recount) -> str | None:
-            claims = _selected(public, public.labels, counted, finished.spec)
-            return next((one.failure for one in claims if one.failure is not None), None)
-
-        several = replace(public, rows=NoisyRows(0.25, 8.0, public.noisy, public.noisy, (1,) * 100))
-        assert selected(public, finished.recount) is None
-        assert "hardly have named" in str(selected(public, counted))
-        assert selected(several, counted) is None
+        assert wrong_names(several, counted) is None
         # What was named is judged as ever: here everything that a single record has.
-        values["race"] = dict.fromkeys(public.labels["race"][:4], 1)
-        assert "hardly have named" in str(selected(several, counted))
+        values["race"] = dict.fromkeys(labels_of(finished)["race"][:4], 1)
+        assert "hardly have named" in str(wrong_names(several, counted))
+
+    def test_names_are_those_that_counts_and_secret_give_or_that_were_published(self, finished: Finished) -> None:
+        counted, labels = finished.recount, labels_of(finished)
+        assert wrong_names(finished, counted) is None
+        values = {column: dict(counts) for column, counts in counted.values.items()}
+        values["race"][labels["race"][0]] += 1
+        other = replace(counted, values=values)
+        # Other counts have other noise, which may name the same values: not with one that is too rare, nor one less.
+        for names in (labels["race"][1:], (*labels["race"], "a neighbour")):
+            assert "1 names that are not what" in str(wrong_names(finished, counted, {**labels, "race": names}))
+        gone = replace(finished)
+        gone.__dict__["noise_material"] = None
+        assert "secret of the series' noise is gone" in str(wrong_names(gone, counted))
+        public = finished.frequencies
+        assert public is not None
+        before = [Before(public, {}, counted.sha256)]
+        assert wrong_names(gone, other, before=before) is None
+        assert "is gone" in str(wrong_names(gone, other, before=[Before(public, {}, "0" * 64)]))
+
+
+def labels_of(finished: Finished) -> Mapping[str, tuple[str, ...]]:
+    assert finished.frequencies is not None
+    return finished.frequencies.labels
+
+
+def wrong_names(
+    finished: Finished,
+    counted: Recount,
+    labels: Mapping[str, tuple[str, ...]] | None = None,
+    before: Sequence[Before] = (),
+) -> str | None:
+    claims = _named(finished, labels or labels_of(finished), counted, before)
+    return next((one.failure for one in claims if one.failure is not None), None)

@@ -28,6 +28,7 @@ from funnel.release.public_report import PublicReport
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.funnel.audit.statements import passes
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 
@@ -198,6 +199,17 @@ def test_the_report_says_who_is_bounded_and_who_is_not(folder: ReleaseFolder, ca
     assert ("the odds between any two values change by at most this factor" in summary) == (case.other == "attribute")
     assert ("of 15 pairs of columns the worst" in page) == (case.known == "pairs")
     assert which in folder.annex.read_text()
+
+
+def test_observers_of_other_columns_than_there_are_fail_an_audit(folder: ReleaseFolder) -> None:
+    report = json.loads(folder.numbers.read_bytes())
+    assert passes(folder, report)
+    for size in {len(one["columns"]) for one in report["unchanged"]["known"]}:
+        for other in (lambda column: f"{column}s", lambda _: "education"):
+            changed = json.loads(folder.numbers.read_bytes())
+            one = next(one for one in changed["unchanged"]["known"][::-1] if len(one["columns"]) == size)
+            one["columns"][0] = other(one["columns"][0])
+            assert not passes(folder, changed)
 
 
 def test_evidence_of_people_of_values_that_is_changed_fails_an_audit(folder: ReleaseFolder, tmp_path: Path) -> None:

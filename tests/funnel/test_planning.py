@@ -6,6 +6,9 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from funnel import ALIP, LDP, LIP, RLIP, Guarantee, InfeasibleGuarantee, Joint, 
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
 from funnel.planning import WORTHWHILE, MechanismChoice, PlanRow, choose, contenders, drawn_over_versions, plan
+from funnel.tradeoff.fitted import FittedRows
 from tests.strategies import joints
 
 SIXTEEN = Joint.from_counts(np.random.default_rng(4).integers(1, 900, (5, 16)))
@@ -277,3 +281,30 @@ def test_values_as_they_are_follow_people_only_where_they_are_asked_for() -> Non
     rows = plan(joint, LIP(5.0), ["invariant", "identity"])
     assert [row.mechanism for row in drawn_over_versions(rows, "auto")] == ["identity"]
     assert drawn_over_versions(rows, "invariant") == list(rows)
+
+
+def test_a_search_that_its_limit_ended_takes_what_a_smaller_bound_keeps(tmp_path: Path) -> None:
+    """So the bounds of one plan never fall, and a release takes what the plan found."""
+    random = np.random.default_rng(3)
+    counts = random.multinomial(9000, random.dirichlet(np.full(1400, 0.2))).reshape(10, 140)
+    joint, kept = Joint.from_counts(counts[:, counts.any(axis=0)]), FittedRows.within(tmp_path)
+
+    def fitted(bound: Guarantee, **more: Any) -> PlanRow:
+        (row,) = plan(joint, bound, ["optimal"], time_limit=1e-3, **more)
+        return row
+
+    smaller, ended = fitted(LIP(0.78)), fitted(LIP(0.8))
+    assert not ended.finished
+    assert (ended.utility or 0) < (smaller.utility or 0)
+    taken = fitted(LIP(0.8), others=[ended, smaller], kept=kept)
+    assert (taken.utility, taken.level, taken.bound) == (smaller.utility, smaller.level, ended.bound)
+    assert not taken.finished
+    assert taken.protocol is not None
+    assert taken.protocol.guarantee == "lip:0.8"
+    assert LIP(0.8).holds(joint, taken.protocol)
+    # What does not meet a bound, or is of another mechanism, is not taken over.
+    assert fitted(LIP(0.6), others=[smaller]).utility == fitted(LIP(0.6)).utility
+    assert fitted(LIP(0.8), others=[replace(smaller, mechanism="grr")]).utility == ended.utility
+    choice = MechanismChoice("optimal", time_limit=1e-3)
+    released = choose(contenders(joint, LIP(0.8), choice, kept=kept))
+    assert released.utility == taken.utility

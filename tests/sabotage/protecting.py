@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import PROTECTED, PROTECTED_AGAIN
+from tests.sabotage.scenes import PROTECTED, PROTECTED_AGAIN, PROTECTED_NAMES
 
 PROTECTING = [
     Mutant(
@@ -93,5 +93,36 @@ PROTECTING = [
         "if count > -10**9",
         "noisy counts",
         PROTECTED,
+    ),
+    *(
+        Mutant(
+            what,
+            hurts,
+            "funnel.frequencies.selection",
+            old,
+            new,
+            "noisy counts",
+            PROTECTED_NAMES,
+        )
+        for what, hurts, old, new in (
+            (
+                "noise that names values has a key that everybody knows",
+                "how many records exactly have every value with a name, and every one without",
+                "epsilon, key=key)",
+                "epsilon, key=bytes(32))",
+            ),
+            (
+                "values are named by fresh noise, and so by chosen one",
+                "whatever who draws it likes to tell",
+                "epsilon, key=key)",
+                "epsilon)",
+            ),
+            (
+                "the least noisy count of a name is three records lower",
+                "values that one person alone has, more often than delta says",
+                "least = share.threshold",
+                "least = share.threshold - 3",
+            ),
+        )
     ),
 ]

@@ -9,6 +9,7 @@ from tests.sabotage.scenes import (
     DRAWN,
     EXPLAINED,
     FORGED_PROTOCOL,
+    FRESH,
     INVARIANT,
     OTHER_BOUND,
     WEIGHTED,
@@ -523,6 +524,31 @@ PUBLISHING = [
         "created=draft.created,",
         'created="2020-01-01T00:00:00+00:00",',
         "recheck.require_audited",
+    ),
+    *(
+        Mutant(
+            f"half of what records tell of the secret on average, {what}",
+            "a smaller loss than there is",
+            module,
+            old,
+            new,
+            "report and counts",
+            FRESH,
+        )
+        for what, module, old, new in (
+            (
+                "as it is told",
+                "funnel.release.public.findings",
+                "rounded(findings.secret_information, LIFT_DIGITS)",
+                "rounded(findings.secret_information / 2, LIFT_DIGITS)",
+            ),
+            (
+                "as it is found",
+                "funnel.findings.of_release",
+                "secret_information=measures.secret_information(joint, protocol)",
+                "secret_information=0.5 * measures.secret_information(joint, protocol)",
+            ),
+        )
     ),
     Mutant(
         "a number used again",

@@ -82,6 +82,10 @@ NOISY = (
     .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
     .replace("[output]", '[limits]\nset_aside = 0.5\n\n[mechanism]\nname = "grr"\n\n[output]')
 )
+# Many values that are about as rare as what noisy counts name.
+NOISY_NAMES = NOISY.replace('"workclass"', '"native-country"').replace(
+    "guarantee", "frequencies.delta = 0.2\nguarantee", 1
+)
 YEARS = FOLLOWED.replace('"panel"', '"people"').replace("epsilon = 2.0", "epsilon = 0.5")
 RIGHT_YEARS = (
     YEARS.replace('"kids"', '"income"', 1)
@@ -382,6 +386,7 @@ INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fr
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
+PROTECTED_NAMES = Scene("a first release of values that noisy counts name", NOISY_NAMES, fresh=True)
 LEVELLED = Scene(
     "a first release of values grouped by a table of levels", LEVELLED_SPEC, fresh=True, change=write_levels
 )
@@ -432,6 +437,7 @@ HONEST = (
     PLAIN,
     COUNTED,
     INVARIANT,
+    PROTECTED_NAMES,
     LEVELLED,
     WHOLE,
     WITH_SECRET,

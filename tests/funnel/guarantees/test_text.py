@@ -126,6 +126,8 @@ def test_both_spellings_of_a_spec_are_one(table: dict[str, object], text: str, g
         ({"kind": "perfect", "epsilon": 1.0}, "perfect does not take epsilon"),
         ({"kind": "alip", "lower": 1.0, "upper": 101.0}, "no protection at all"),
         ({"kind": "mi", "bound": 1000.0}, "no protection at all"),
+        ({"kind": "alip", "lower": 5e-324, "upper": 1.0}, "lower of 4.94066e-324 nats cannot be told from none"),
+        ({"kind": "mi", "bound": 1e-10}, "bound of 1e-10 nats cannot be told from none; give at least 1e-09"),
         ({"kind": "lip", "epsilon": 1.0, "bound": 2.0}, "lip does not take bound"),
         ("perfect:1", "perfect takes no numbers"),
     ],

@@ -54,9 +54,9 @@ def test_names_are_learned_once_for_a_source_and_its_coding(tmp_path: Path, monk
     calls: list[object] = []
     real = learned.learn_codings
 
-    def counted(*parts: object, known: object = None, naming: object = None) -> Codings:
+    def counted(*parts: object, known: object = None, **more: object) -> Codings:
         calls.append(known)
-        return real(*parts, known=known, naming=naming)  # type: ignore[arg-type]
+        return real(*parts, known=known, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(learned, "learn_codings", counted)
     assert learn(spec) == first

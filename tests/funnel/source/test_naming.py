@@ -40,7 +40,7 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> Noises:
     """Let all noise be the same number, 0 at first."""
     number = [0]
     monkeypatch.setattr(
-        selection, "draw_noise", lambda size, epsilon: np.full(size, number[0], dtype=np.int64), raising=True
+        selection, "draw_noise", lambda size, epsilon, key: np.full(size, number[0], dtype=np.int64), raising=True
     )
 
     def be(value: int) -> None:
@@ -261,7 +261,7 @@ class TestUnderNoise:
     ) -> None:
         asked: list[tuple[int, float]] = []
 
-        def draw(size: int, epsilon: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        def draw(size: int, epsilon: float, key: bytes | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
             asked.append((size, epsilon))
             return np.zeros(size, dtype=np.int64)
 
@@ -312,7 +312,9 @@ class TestUnderNoise:
         random = data.draw(st.randoms(use_true_random=False))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                selection, "draw_noise", lambda size, epsilon: np.array([random.randint(-9, 9) for _ in range(size)])
+                selection,
+                "draw_noise",
+                lambda size, epsilon, key: np.array([random.randint(-9, 9) for _ in range(size)]),
             )
             try:
                 codings = learn(spec)
@@ -327,7 +329,7 @@ class TestUnderNoise:
 
 
 def test_no_noise_is_asked_for_where_none_is_wanted(workshop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(size: int, epsilon: float) -> None:
+    def refuse(size: int, epsilon: float, key: bytes | None) -> None:
         raise AssertionError("noise was drawn")
 
     monkeypatch.setattr(selection, "draw_noise", refuse)
