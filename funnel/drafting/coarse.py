@@ -121,6 +121,8 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
     room = most - has_missing
     order = [value for value in column.labels if value in named]
+    # Codes that have no label come after those that have one.
+    order += _in_order({*named} - {*order}) if order else []
     if not order and (_are_numbers(named) or _begin_with_numbers(named)):
         order = _in_order(named)
     order = order or in_order([*named]) or []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -251,8 +252,11 @@ def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[An
     import pandas as pd
 
     if form == "stata":
-        codes = pd.read_stata(file, convert_categoricals=False, preserve_dtypes=False)
-        return codes, _labels_of(codes, pd.read_stata(file, preserve_dtypes=False))
+        with pd.read_stata(file, iterator=True, convert_categoricals=False, preserve_dtypes=False) as reader:
+            frame, sets = reader.read(), reader.value_labels()
+            # Which set of labels a column has is no part of what pandas documents.
+            named = zip(frame.columns, reader._lbllist, strict=True)
+        return frame, {str(name): sets[one] for name, one in named if one in sets}
     if form == "excel":
         frame = pd.read_excel(file, sheet_name=0, header=None, dtype=object, na_values=[], keep_default_na=False)
         frame = frame.replace({"": None})
@@ -270,16 +274,6 @@ def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[An
     return frame, described.variable_value_labels
 
 
-def _labels_of(codes: pd.DataFrame, labelled: pd.DataFrame) -> Mapping[str, Mapping[Any, str]]:
-    """The labels of the codes that occur, from the same rows with labels in place of codes."""
-    found: dict[str, dict[Any, str]] = {}
-    for name in codes.columns:
-        if str(labelled[name].dtype) == "category":
-            pairs = zip(codes[name].tolist(), labelled[name].tolist(), strict=True)
-            found[str(name)] = {code: label for code, label in pairs if isinstance(label, str)}
-    return found
-
-
 def _typed(values: pd.Series[Any], labels: Mapping[Any, str]) -> pa.Array:
     import pandas as pd
     import pyarrow as pa
@@ -287,8 +281,12 @@ def _typed(values: pd.Series[Any], labels: Mapping[Any, str]) -> pa.Array:
     if labels:
         codes = values.dropna().drop_duplicates()
         if 0 < codes.isin(list(labels)).sum() * 2 >= len(codes):
-            cells = [None if pd.isna(code) else labels.get(code) or _text(code) for code in values.tolist()]
-            return pa.array(cells, pa.string())
+            texts = {code: labels.get(code) or _text(code) for code in {*codes.tolist(), *labels}}
+            often = Counter(texts.values())
+            for code in labels:
+                if often[texts[code]] > 1:
+                    texts[code] = f"{texts[code]} ({_text(code)})"
+            return pa.array([None if pd.isna(code) else texts[code] for code in values.tolist()], pa.string())
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         midnight = (values.dropna() == values.dropna().dt.normalize()).all()
         return (

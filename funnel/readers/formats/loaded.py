@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Any
@@ -41,10 +42,11 @@ class Loaded:
 def column_of(values: Sequence[Any], labels: Mapping[Any, str]) -> tuple[pa.Array, list[str]]:
     """The values of a column as an array, and the labels that it has in place of codes, in the order of the codes.
 
-    A column has labels where at least half of its different values have one; what has none is then text like the
-    others. Labels of a few values of many, such as 97 for "97 or older", leave a column of numbers as it is. Numbers
-    that are all whole are whole numbers; points in time that are all at midnight are days; of several kinds of values
-    the texts are taken.
+    A column has labels where at least half of its different values have one; what has none, or an empty one, is then
+    text like the others. A label of two codes, or that is the text of one without, has its code beside it: different
+    codes stay different. Labels of a few values of many, such as 97 for "97 or older", leave a column of numbers as it
+    is. Numbers that are all whole are whole numbers; points in time that are all at midnight are days; of several kinds
+    of values the texts are taken.
 
     Parameters
     ----------
@@ -56,9 +58,11 @@ def column_of(values: Sequence[Any], labels: Mapping[Any, str]) -> tuple[pa.Arra
     different = set(present)
     named = sum(value in labels for value in different)
     if named and 2 * named >= len(different):
-        texts = [None if value is None else labels.get(value, text_of(value)) for value in values]
-        in_order = sorted(labels, key=lambda code: (isinstance(code, str), code))
-        return pa.array(texts, pa.string()), list(dict.fromkeys(labels[code] for code in in_order))
+        told = {code: labels[code] or text_of(code) for code in sorted(labels, key=lambda c: (isinstance(c, str), c))}
+        taken = Counter([*told.values(), *(text_of(value) for value in different if value not in told)])
+        told = {code: label if taken[label] == 1 else f"{label} ({text_of(code)})" for code, label in told.items()}
+        texts = [None if value is None else told.get(value) or text_of(value) for value in values]
+        return pa.array(texts, pa.string()), [*told.values()]
     kinds = {type(value) for value in present}
     if kinds <= {bool}:
         return pa.array(values, pa.bool_()), []

@@ -574,6 +574,14 @@ class TestColumns:
         assert spec.categories["health"] == ("very good", "fair", "bad")
         assert count_joint(spec, quiet).inputs.labels == ("very good", "fair", "bad")
 
+    def test_codes_without_a_label_are_categories_beside_those_that_have_one(self, tmp_path: Path) -> None:
+        table = pd.DataFrame({"ill": [0, 1, 0, 0] * 50, "health": [1, 2, 3, 4] * 50, "visits": [-1, 0, 7, 10] * 50})
+        labels = {"health": {1: "good", 2: "fair"}, "visits": {-2: "n/a", -1: "none"}}
+        pyreadstat.write_sav(table, tmp_path / "t.sav", variable_value_labels=labels)
+        spec = written(tmp_path, tmp_path / "t.sav", "ill", "health,visits")
+        assert spec.categories["health"] == ("good", "fair", "3", "4")
+        assert count_joint(spec, quiet).n == 200
+
 
 class TestCommands:
     def test_one_command_line_and_the_release(self, tmp_path: Path) -> None:

@@ -115,6 +115,29 @@ def test_labels_of_most_values_take_the_place_of_codes() -> None:
     assert (array.to_pylist(), told) == ([1, 2, 3, 97], [])
 
 
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_different_codes_stay_different_whatever_their_labels_are(tmp_path: Path, ending: str) -> None:
+    table = pd.DataFrame({name: [-9, 1, 2, 3] * 15 for name in ("secret", "alike", "clash", "empty", "far")})
+    labels: dict[str, dict[Any, str]] = {
+        "secret": {-9: "refused", 1: "höchst – 東", 2: "b", 3: "c"},
+        "alike": {-9: "Other", 1: "Other", 2: "Main"},
+        "clash": {1: "2", 3: "x"},
+        "empty": {-9: "", 1: "1", 2: "two"},
+        "far": {-9: "n/a", 1: "x" * 100 + "A", 2: "x" * 100 + "B", 8: "nobody"},
+    }
+    write = pyreadstat.write_sav if ending == ".sav" else pyreadstat.write_dta
+    write(table, str(tmp_path / f"t{ending}"), variable_value_labels=labels)
+    spec = spec_of(f"t{ending}", tmp_path, secret=["secret"], publish=["alike", "clash", "empty", "far"])
+    names = tuple(table)
+    rows = pa.Table.from_batches(open_source(spec).batches(names)).slice(0, 4).to_pydict()
+    assert rows["secret"] == ["refused", "höchst – 東", "b", "c"]
+    assert rows["alike"] == ["Other (-9)", "Other (1)", "Main", "3"]
+    assert rows["clash"] == ["-9", "2 (1)", "2", "x"]
+    assert rows["empty"] == ["-9", "1", "two", "3"]
+    assert rows["far"] == ["n/a", "x" * 100 + "A", "x" * 100 + "B", "3"]
+    assert loaded_table(spec.source.format, tmp_path / f"t{ending}").select(names).slice(0, 4).to_pydict() == rows
+
+
 def test_a_workbook_whose_first_sheet_is_odd(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     sheet = book.active
