@@ -37,6 +37,8 @@ with warnings.catch_warnings():
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
 _LISTED = 3
+# By the batch that a table is validated as.
+_NEEDED: dict[Any, Any] = {}
 Lines = list[dict[Hashable, Any]]
 """A table of evidence, line by line."""
 
@@ -54,7 +56,6 @@ class ReleaseExpectation(BatchExpectation):
     evidence_table: ClassVar[str]
     metric_dependencies = ("evidence.records",)
     _configured: ExpectationConfiguration | None = PrivateAttr(None)
-    _needed: Any = PrivateAttr(None)
 
     class Config:
         """What was declared stays as it was declared."""
@@ -71,10 +72,11 @@ class ReleaseExpectation(BatchExpectation):
     def get_validation_dependencies(
         self, execution_engine: Any = None, runtime_configuration: dict[str, Any] | None = None
     ) -> Any:
-        """What it is computed from: made once, since every validation asks for it before and after it computes."""
-        if self._needed is None:
-            self._needed = super().get_validation_dependencies(execution_engine, runtime_configuration)
-        return self._needed
+        """What it is computed from, the lines of its table: asked for twice by each of many, and the same for all."""
+        batch = self.configuration.kwargs.get("batch_id")
+        if batch not in _NEEDED:
+            _NEEDED[batch] = super().get_validation_dependencies(execution_engine, runtime_configuration)
+        return _NEEDED[batch]
 
     @property
     def check_name(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from funnel.preview.counted import Preview
@@ -20,18 +22,7 @@ def page_renderer() -> Callable[[bytes, bytes], dict[str, str]] | None:
 
     None in a library that was installed without the extra ``pipeline``.
     """
-    try:
-        from funnel.report.annex import render_annex
-        from funnel.report.public import render_public
-    except ImportError:
-        return None
-
-    def render(numbers: bytes, protocol: bytes) -> dict[str, str]:
-        told = PublicReport.from_json(numbers, "report.json")
-        channel = ProtocolDocument.from_json(protocol, "protocol.json")
-        return {"report.html": render_public(told), "annex.html": render_annex(told, channel)}
-
-    return render
+    return _pages if find_spec("jinja2") else None
 
 
 def figures_again() -> Callable[[bytes, bytes, bytes | None], list[str]] | None:
@@ -39,22 +30,29 @@ def figures_again() -> Callable[[bytes, bytes, bytes | None], list[str]] | None:
 
     There are no frequencies without noise. None in such a library.
     """
-    try:
-        from funnel.report.public.again import other_figures
-    except ImportError:
-        return None
+    return _other_figures if find_spec("jinja2") else None
 
-    def compare(numbers: bytes, protocol: bytes, frequencies: bytes | None) -> list[str]:
-        told, channel = (
-            PublicReport.from_json(numbers, "report.json"),
-            ProtocolDocument.from_json(protocol, "protocol.json"),
-        )
-        noisy = (
-            None if frequencies is None else FrequenciesDocument.from_json(frequencies, "frequencies.json").frequencies
-        )
-        return other_figures(told, channel, noisy)
 
-    return compare
+# A version is audited before it is published and again after, and copies of it without what is internal: of the same
+# bytes the same comes.
+@lru_cache(maxsize=8)
+def _pages(numbers: bytes, protocol: bytes) -> dict[str, str]:
+    from funnel.report.annex import render_annex
+    from funnel.report.public import render_public
+
+    told = PublicReport.from_json(numbers, "report.json")
+    channel = ProtocolDocument.from_json(protocol, "protocol.json")
+    return {"report.html": render_public(told), "annex.html": render_annex(told, channel)}
+
+
+@lru_cache(maxsize=8)
+def _other_figures(numbers: bytes, protocol: bytes, frequencies: bytes | None) -> list[str]:
+    from funnel.report.public.again import other_figures
+
+    told = PublicReport.from_json(numbers, "report.json")
+    channel = ProtocolDocument.from_json(protocol, "protocol.json")
+    noisy = None if frequencies is None else FrequenciesDocument.from_json(frequencies, "frequencies.json").frequencies
+    return other_figures(told, channel, noisy)
 
 
 def plan_writer() -> PlanWriter | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
 from funnel.errors import DataError
 from funnel.recount.intervals import ball, decided
@@ -112,6 +112,9 @@ UNIT = 1 << 32
 _FIRST_BITS = 64
 # Of doubles that say where to look: rounds, terms of a continued fraction, and what stands for zero in one.
 _ROUNDS, _TERMS, _SMALLEST = 60, 10_000, 1e-300
+# Bits of terms beyond those of an interval, for what is rounded of thousands of them; and from how many records on a
+# function of intervals is faster than some ten times their square root of terms.
+_GUARD, _MANY = 40, 100_000
 
 
 @dataclass(frozen=True)
@@ -233,11 +236,25 @@ def _apart(value: float) -> float:
 
 
 def _tail(successes: int, trials: int, j: int) -> arb:
-    """``I_{j/UNIT}(k, n - k + 1)``, seen from the side with fewer records: from the other one it takes minutes."""
-    failures = trials - successes + 1
-    if 2 * successes <= trials:
-        return arb(fmpq(j, UNIT)).beta_lower(successes, failures, regularized=1)
-    return 1 - arb(fmpq(UNIT - j, UNIT)).beta_lower(failures, successes, regularized=1)
+    """``P(Bin(n, j/UNIT) >= k)``, or 1 less that of as many failures, whichever has terms that fall."""
+    if j * (trials + 1) >= (successes + 1) * UNIT:
+        return 1 - _tail(trials - successes + 1, trials, UNIT - j)
+    failures = trials - successes
+    if min(successes, failures) > _MANY:
+        return arb(fmpq(j, UNIT)).beta_lower(successes, failures + 1, regularized=1)
+    share = arb(fmpq(j, UNIT))
+    ways = arb(trials + 1).lgamma() - arb(successes + 1).lgamma() - arb(failures + 1).lgamma()
+    first = (ways + successes * share.log() + failures * (1 - share).log()).exp()
+    # The terms over the first one, in units of 2^-bits and rounded down: the one at place m by less than m units.
+    bits = ctx.prec + _GUARD
+    term = total = 1 << bits
+    over, under, places = failures * j, (successes + 1) * (UNIT - j), 0
+    while term and over:
+        term = term * over // under
+        total, over, under, places = total + term, over - j, under + UNIT - j, places + 1
+    # Those after the last one fall at least as fast as it.
+    error = places * (places + 1) // 2 + divided_up(max(places, 1) * over, under - over)
+    return first * arb(fmpq(total, 1 << bits)).union(arb(fmpq(total + error, 1 << bits)))
 
 
 def _is_within(successes: int, trials: int, j: int, tail: Fraction) -> bool:

@@ -88,9 +88,7 @@ NOISY_NAMES = NOISY.replace('"workclass"', '"native-country"').replace(
 )
 YEARS = FOLLOWED.replace('"panel"', '"people"').replace("epsilon = 2.0", "epsilon = 0.5")
 RIGHT_YEARS = (
-    YEARS.replace('"kids"', '"income"', 1)
-    .replace('kids = ["no", "yes"]\n', "")
-    .replace("lip:1.0", "lip:0.3")
+    YEARS.replace("lip:1.0", "lip:0.3")
     .replace('name = "grr"', 'name = "invariant"')
     .replace("epsilon = 0.5", 'protection = "none"')
 )

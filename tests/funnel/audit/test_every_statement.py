@@ -153,9 +153,9 @@ def test_public_counts_have_the_changes_since_every_version(
     counts = json.loads(folder.frequencies.read_bytes())
     change(counts)
     folder.frequencies.write_bytes(dump(counts))
-    found = verified(folder, ["protected frequencies"], Told(public=True))
-    told = found[0].detail
-    assert found[0].failed
+    (found,) = verified(folder, ["protected frequencies"], Told(public=True))
+    told = found.detail
+    assert found.failed
     assert "since every version" in told or "more than its tables cost" in told or "is since no version" in told
 
 

@@ -43,7 +43,7 @@ SPECS = {
     "exact, secret not published": PLAIN,
 }
 # The checks of what stays unchanged.
-CONCERNED = {"unchanged", "exact unchanged"}
+CONCERNED = ("unchanged", "exact unchanged")
 # What a figure becomes; shares are told in steps of .001, of this many records.
 ROWS = 12_000
 POINT, STEP = 0.01, 0.001

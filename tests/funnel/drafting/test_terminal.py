@@ -48,7 +48,7 @@ def test_five_questions_are_answered_on_a_terminal(tmp_path: Path) -> None:
                 assert time.monotonic() < until, shown
                 shown += read(0.05)
             # A display that goes on being drawn would be shown last, and take away what a person types.
-            shown += read(1.0)
+            shown += read(0.4)
             assert shown.rstrip().endswith((")", "?", "edit"))
             shown = ""
             os.write(mine, f"{answer}\n".encode())

@@ -34,7 +34,7 @@ from tests.panels import KEY, REGISTER, SECRET, Wave
 from tests.sabotage.patching import Patch, patched
 
 GUARANTEE = LIP(0.5)
-PEOPLE = 500
+PEOPLE = 300
 # In seconds, as work: what is decided has to hold for both observers, and need not be the best.
 BUDGET = 0.02
 # Enough for channels that tell so much that they leave the bound for an observer whom nothing is bounded for.

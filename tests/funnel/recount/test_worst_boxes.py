@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
+from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta as beta_distribution
 
 from funnel.errors import DataError, SpecError
+from funnel.recount import count_box
 from funnel.recount.channel import Channel
 from funnel.recount.count_box import UNIT, CountBox, DistributionBox, distribution_box, lower_limit, upper_limit
 from funnel.recount.levels import plain_level
@@ -209,6 +211,20 @@ def test_limits_are_those_of_clopper_and_pearson(trials: int, data: st.DataObjec
         )
     if successes and trials <= 12:
         assert missed(low) <= tail < missed(low + 1)
+
+
+@pytest.mark.parametrize("many", [0, 100_000], ids=["by a function of intervals", "term by term"])
+@given(st.integers(1, 30), st.data())
+def test_an_interval_of_a_tail_holds_the_exact_one(many: int, trials: int, data: st.DataObject) -> None:
+    k, edge = data.draw(st.integers(1, trials)), UNIT * data.draw(st.integers(1, trials)) // (trials + 1)
+    j = data.draw(st.sampled_from([1, edge, edge + 1, UNIT - 1]) | st.integers(1, UNIT - 1))
+    exact = sum(math.comb(trials, i) * j**i * (UNIT - j) ** (trials - i) for i in range(k, trials + 1))
+    with pytest.MonkeyPatch.context() as patch, ctx.workprec(64):
+        patch.setattr(count_box, "_MANY", many)
+        found = count_box._tail(k, trials, j)
+    with ctx.workprec(500):
+        assert found.contains(arb(fmpq(exact, UNIT**trials)))
+        assert found.rad() < 2.0**-40
 
 
 @settings(max_examples=40, deadline=None)

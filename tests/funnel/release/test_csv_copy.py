@@ -69,9 +69,9 @@ def test_a_csv_that_says_otherwise_fails_the_audit(
     made: ReleaseFolder, tmp_path: Path, change: Callable[[bytes], bytes], said: str
 ) -> None:
     folder = ReleaseFolder(Path(shutil.copytree(made.root, tmp_path / made.root.name)))
-    (check,) = verified(folder, {"csv"})
+    (check,) = verified(folder, ["csv"])
     assert check.passed
     folder.csv.write_bytes(change(folder.csv.read_bytes()))
-    (check,) = verified(folder, {"csv"})
+    (check,) = verified(folder, ["csv"])
     assert check.failed
     assert check.detail == said
