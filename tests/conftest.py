@@ -43,7 +43,7 @@ TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
 FRESH = TIMES > 1 or bool(os.environ.get("FUNNEL_FRESH"))
 _SETTINGS = "_hypothesis_internal_use_settings"
 # Where files take longest: they begin first, since a worker that gets such a file last keeps the other one waiting.
-_FIRST = ("tests/flows/", "tests/sabotage/", "tests/tasks/")
+_FIRST = ("tests/flows/", "tests/sabotage/", "tests/tasks/", "tests/papers/")
 
 
 def _turn(item: pytest.Item) -> int:

@@ -1,8 +1,8 @@
 """Count boxes: every table of counts, and every distribution, published frequencies allow; shares of what is in them.
 
-Limits of P(u|s) and P(s) are simultaneous ones of Clopper and Pearson, found by incomplete beta functions. Largest sums
-are linear programmes with one row: a price of the sum is never below the largest one, whatever it is, and the module
-:mod:`funnel.recount.open_tables` says which is asked for. Shares are whole numbers of 2^-64.
+Limits of P(u|s) and P(s) are simultaneous ones of Clopper and Pearson, found by tails of binomial distributions.
+Largest sums are linear programmes with one row: a price of the sum is never below the largest one, whatever it is, and
+the module :mod:`funnel.recount.open_tables` says which is asked for. Shares are whole numbers of 2^-64.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def limits_at(counts: CountBox, tail: Fraction) -> DistributionBox:
 
     Notes
     -----
-    O(c a) limits, each by about ten incomplete beta functions.
+    O(c a) limits, each by two tails of binomial distributions or a few more.
     """
     inputs = tuple(
         tuple(
@@ -176,7 +176,7 @@ def upper_limit(successes: int, trials: int, tail: Fraction) -> int:
 
 @lru_cache(1 << 16)
 def lower_limit(successes: int, trials: int, tail: Fraction) -> int:
-    """The largest j with ``P(Bin(trials, j/UNIT) >= successes) <= tail``, which is ``I_{j/UNIT}(k, n - k + 1)``.
+    """The largest j with ``P(Bin(trials, j/UNIT) >= successes) <= tail``.
 
     Doubles say where to look (`_near`). Which side a place is on is proven, and only that is relied on.
     """
