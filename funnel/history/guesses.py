@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.guarantees.lip import LIP
 from funnel.history.history_status import stand
 from funnel.history.step import Step
 from funnel.joint import FloatArray
@@ -42,7 +43,8 @@ def guesses(step: Step) -> Guesses:
     """
     if step.waves:
         return _row_by_row([guesses(wave) for wave in step.waves], [wave.joint.n for wave in step.waves])
-    status = stand(step.past, step.observed, step.guarantee)
+    # Any bound will do: what is decided of it is not asked for here, nor what noise leaves open of it.
+    status = stand(step.past, step.observed, LIP(1.0))
     rows = step.library.astype(np.float64) / DENOMINATOR
     shares = status.people / status.people.sum()
     distribution = step.joint.p_secret

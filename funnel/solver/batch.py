@@ -23,14 +23,14 @@ Flags = npt.NDArray[np.bool_]
 
 _PIVOT = 1e-8
 _FEASIBLE = 1e-10
-# Compiled code takes a process seconds to load. That is worth it for tableaux of so many numbers, once a run has
-# done so many units of work: what ends before is as fast without, in the first call and in every other.
-_LARGE, _LONG = 200, 2 * UNITS_A_SECOND
+# Compiled code takes a process a second to load. That is worth it for tableaux of so many numbers, once a run has done
+# so many units of work and may come to so many: what ends before is as fast without, in the first call and every other.
+_LARGE, _BEGUN, _LONG = 200, UNITS_A_SECOND, 2 * UNITS_A_SECOND
 # Stacks of so many numbers are worth starting threads for.
 _LARGE_STACK = 2**17
 # Units of work of an exchange: for an entry of the tableau and for a variable, and array operations a round.
-_CODE_ENTRY, _CODE_VARIABLE = 1.0, 40.0
-_BY_ARRAY, _BY_ROW, _CALLS = 6.0, 60.0, 60.0
+_CODE_ENTRY, _CODE_VARIABLE = 0.5, 10.0
+_BY_ARRAY, _BY_ROW, _CALLS = 3.0, 100.0, 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,9 @@ class BatchProgramme:
             Exchanges per programme at most.
         """
         number, n, m = len(costs), self._size, self._rows
-        worthwhile = self._matrix.size >= _LARGE and self._budget.spent >= _LONG
-        compiled = _compiled() if worthwhile else None
+        spent = self._budget.spent
+        worthwhile = spent >= _BEGUN and spent + self._budget.remaining >= _LONG
+        compiled = _compiled() if worthwhile and self._matrix.size >= _LARGE else None
         by_exchange = self._by_exchange(compiled is not None)
         steps = max(1, int(min(steps, self._budget.remaining / (number * by_exchange))))
         low, high, priced = (np.zeros((number, n + m)) for _ in range(3))

@@ -69,10 +69,15 @@ class OpenBoxes:
         self._slot = np.concatenate([self._slot, slots[which]])
 
     def take(self, most: int) -> tuple[FloatArray, FloatArray, FloatArray, Bases]:
-        """Remove and return the boxes of largest bounds: lower, upper, bounds, bases."""
+        """Remove and return the boxes of largest bounds, of which some are open: lower, upper, bounds, bases."""
         number = min(most, len(self))
-        order = np.argsort(-self._bound, kind="stable")
-        best, rest = order[:number], np.sort(order[number:])
+        # Of thousands of open boxes few are taken: they are found without sorting all, the first of equal ones first.
+        first = len(self) - number
+        least = np.partition(self._bound, first)[first]
+        above, equal = np.flatnonzero(self._bound > least), np.flatnonzero(self._bound == least)
+        best = np.sort(np.concatenate([above, equal[: number - len(above)]]))
+        best = best[np.argsort(-self._bound[best], kind="stable")]
+        rest = np.delete(np.arange(len(self)), best)
         slots = self._slot[best]
         taken = self._lower[best], self._upper[best], self._bound[best], self._kept[slots]
         self._users -= np.bincount(slots, minlength=len(self._users))

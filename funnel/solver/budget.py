@@ -19,8 +19,6 @@ UNITS_A_SECOND = 700_000_000
 CALL = 5_000
 # The clock ends what takes this many times its limit, and so many seconds more: far beyond what a slow machine needs.
 _PATIENCE, _GRACE = 4.0, 30.0
-# A month, in seconds: what clocks of an operating system can wait for.
-_FOR_EVER = 2.6e6
 
 Clock = Callable[[], float]
 Ended = Literal["work", "clock", "interrupt"]
@@ -128,13 +126,6 @@ class Budget:
                 return "work"
             budget = budget._whole
         return "clock" if self._run.clock() > self._run.deadline else None
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the safety stop, for work that only a clock can end; None without a limit."""
-        if self._run.deadline == math.inf:
-            return None
-        return min(_FOR_EVER, max(0.0, self._run.deadline - self._run.clock()))
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -26,7 +26,7 @@ _STILL, _UNCHANGED = 60, 1e-3
 _DOUBLES = 1e-3
 _STARTS = 48
 # Where no bound is asked for, fewer: rounds of cutting planes climb again after each.
-_STARTS_OF_ROUNDS = 12
+_STARTS_OF_ROUNDS = 4
 # Of the prices of a search, what is taken from those of the best bound so far, where a search takes long.
 _KEPT = 0.5
 # A column that gains less than this share of the gap there is: rather work on the bound.

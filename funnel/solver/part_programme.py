@@ -361,12 +361,13 @@ class _Programme:
                 self._flows: FloatArray = np.clip(np.array(solution.col_value), 0.0, self._most)
                 self._prices = np.array(solution.row_dual)
                 return
-            if status == highspy.HighsModelStatus.kInfeasible:
-                raise InfeasibleGuarantee(
-                    "no protocol that exchanges whole records keeps the bound for all observers of columns that may be "
-                    "known; raise its budget, or publish fewer columns"
-                )
+            # From a basis and with close tolerances, thousands of nearly parallel rows may seem to have no solution.
             self._solver.clearSolver()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            raise InfeasibleGuarantee(
+                "no protocol that exchanges whole records keeps the bound for all observers of columns that may be "
+                "known; raise its budget, or publish fewer columns"
+            )
         raise SolverError(f"the programme of parts of classes failed: {status.name}")
 
     def move_inside(self, broken: list[Condition], by: float) -> None:

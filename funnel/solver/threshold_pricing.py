@@ -23,10 +23,9 @@ _WORTHWHILE = 0.5
 _GAINED = 1e-9
 # Units of work for a cell that is cut.
 _BY_CELL = 60 * CALL
-# The share of a budget that is left for rows of a lower unit than cells have, and of how many sets of inputs at most.
-_LOW, _SETS = 0.3, 2000
-# What these may have, as a share of what cells have when their share of a budget is spent.
-_FURTHER = 0.75
+# Rows of a lower unit than cells have are those of so many sets of inputs at most. They have their turn whenever cells
+# have spent that share of what is left of a budget.
+_SETS, _CELLS = 2000, 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,21 +117,23 @@ class ThresholdPricer(Pricer):
             return super().search(prices, target)
         if not len(self._low):
             return self._search_cells(prices, target, _Tree(target))
-        budget, most, tree = self._budget, self._budget.part(1 - _LOW), _Tree(target)
-        self.charge(most)
-        cells = self._search_cells(prices, target, tree)
-        self.charge(budget)
-        # The rest needs no proof far below what is left open in cells.
-        further = most.expired and cells.bound > target
-        aim = max(target, (_FURTHER if further else 1.0) * cells.bound)
-        low = self._search_boxes(prices, aim, np.zeros_like(self._low), self._low)
-        parts = [cells, low]
-        if further and cells.bound > low.bound:
-            # What the rest left of the budget is for cells again.
-            parts.append(self._search_cells(prices, max(target, low.bound), tree))
-        columns = np.vstack([one.columns for one in parts])
-        best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
-        return Priced(columns[best], max(parts[-1].bound, low.bound), sum(one.boxes for one in parts))
+        budget, tree, rest = self._budget, _Tree(target), np.inf
+        columns, number = np.zeros((0, self.region.inputs)), 0
+        while True:
+            most = budget.part(_CELLS)
+            self.charge(most)
+            cells = self._search_cells(prices, target, tree)
+            self.charge(budget)
+            if not tree.number:
+                return cells
+            # The rest needs no proof below what is left open in cells, and cells none far below what it leaves open.
+            aim = max(target, cells.bound)
+            low = self._search_boxes(prices, aim, np.zeros_like(self._low), self._low)
+            rest = min(rest, low.bound)
+            columns, number = np.vstack([columns, cells.columns, low.columns]), number + cells.boxes + low.boxes
+            if low.bound > aim or not most.expired or budget.expired:
+                best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
+                return Priced(columns[best], max(aim, rest), number)
 
     @cached_property
     def _low(self) -> FloatArray | None:

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
+import highspy
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -396,6 +397,21 @@ def test_a_changed_line_of_the_maker_is_noticed(line: Line, bound: str, known: A
 def test_a_bound_that_no_exchange_of_whole_records_keeps_is_refused() -> None:
     with pytest.raises(InfeasibleGuarantee, match="raise its budget, or publish fewer columns"):
         solved(some_joint(25, 3), funnel.SRLIP(0.05))
+
+
+def test_a_programme_is_infeasible_only_if_all_tolerances_find_it_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warm start at close tolerances that seems to have no solution is solved from the beginning at wider ones."""
+    joint, status = some_joint(1), highspy.Highs.getModelStatus
+    found = solved(joint, known="pairs").unchanged
+    seen: list[object] = []
+
+    def once(solver: highspy.Highs) -> object:
+        seen.append(status(solver))
+        return highspy.HighsModelStatus.kInfeasible if len(seen) == 2 else seen[-1]
+
+    monkeypatch.setattr(highspy.Highs, "getModelStatus", once)
+    assert solved(joint, known="pairs").unchanged == pytest.approx(found, abs=1e-6)
+    assert len(seen) > 2
 
 
 def test_other_bounds_are_refused() -> None:

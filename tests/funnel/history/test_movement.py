@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from funnel import LIP, fit
+from funnel import LIP, RLIP, fit
+from funnel.history.allowed import require_posterior
 from funnel.history.following import follow
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
@@ -86,3 +87,11 @@ def test_more_versions_never_make_the_best_guess_worse() -> None:
     found = guesses(step)
     assert found.after >= found.before - 1e-12
     assert found.information_after >= found.information_before - 1e-12
+
+
+def test_guesses_need_no_limits_of_how_rows_follow_one_another() -> None:
+    """A robust bound has been decided by then: of rows that were drawn their published distributions are known."""
+    past, observed = second_version()
+    step = follow(past, observed, LIP(0.4), "2", read_alone=True)
+    rows = replace(step, guarantee=require_posterior(RLIP(0.4, 0.05)), observed=replace(observed, of_units=True))
+    assert guesses(rows) == guesses(step)

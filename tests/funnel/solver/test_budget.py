@@ -32,7 +32,6 @@ def test_without_a_limit_nothing_ends_but_by_an_interrupt() -> None:
     part.spend(1e300)
     assert not budget.expired
     assert not part.expired
-    assert budget.seconds_left is None
     part.interrupt()
     assert part.ended_by == budget.ended_by == "interrupt"
 
@@ -64,9 +63,7 @@ def test_the_clock_is_a_safety_stop_far_beyond_the_limit() -> None:
     part = budget.part(0.1)
     now[0] += 4 * 10.0
     assert not budget.expired
-    left = budget.seconds_left
-    assert left is not None
-    now[0] += left + 1e-3
+    now[0] += 30.0 + 1e-3
     assert part.ended_by == budget.ended_by == "clock"
     # What was worked out by then says that it was worked out, whatever the clock shows.
     budget.spend(10 * UNITS_A_SECOND)

@@ -25,6 +25,7 @@ def test_compiled_and_array_programmes_agree(size: tuple[int, int], monkeypatch:
     low = random.random((number, n)) * random.choice([0.0, 0.1, 0.3], size=(number, 1))
     arguments = (random.normal(size=(number, n)), low, low + random.random((number, n)))
     monkeypatch.setattr(batch, "_LARGE_STACK", 0)
+    monkeypatch.setattr(batch, "_BEGUN", 0)
     monkeypatch.setattr(batch, "_LONG", 0)
     assert batch._compiled() is not None
     answers, programme = [], BatchProgramme(here)
@@ -48,6 +49,7 @@ def test_a_short_run_loads_no_compiled_code(monkeypatch: pytest.MonkeyPatch) -> 
     joint = funnel.Joint.from_counts(np.random.default_rng(2).integers(1, 50, size=(15, 16)))
     assert funnel.optimal(joint, funnel.LIP(1.0), gap=1e-3, method="columns").status == "optimal"
     assert not loaded
+    monkeypatch.setattr(batch, "_BEGUN", 0)
     monkeypatch.setattr(batch, "_LONG", 0)
     funnel.optimal(joint, funnel.LIP(1.0), gap=1e-3, method="columns")
     assert loaded
@@ -56,6 +58,7 @@ def test_a_short_run_loads_no_compiled_code(monkeypatch: pytest.MonkeyPatch) -> 
 def test_both_certify_the_same_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     joint = funnel.Joint.from_counts(np.random.default_rng(2).integers(1, 50, size=(12, 18)))
     found = []
+    monkeypatch.setattr(batch, "_BEGUN", 0)
     monkeypatch.setattr(batch, "_LONG", 0)
     for least in (0, 2**40):
         monkeypatch.setattr(batch, "_LARGE", least)

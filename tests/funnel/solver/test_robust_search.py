@@ -119,7 +119,7 @@ def test_where_the_data_leave_little_open_it_begins_at_the_optimum_of_the_estima
     """From shares of ln p nothing is found yet after so much work, and the bound is 1.97 nats."""
     joint = Joint.from_counts(LARGER.counts * 100)
     read = joint.with_secret()
-    found = searched(SetProblem.of(read, RLDP(1.0, set="chi2")), 1e-3, Budget.of(0.7))
+    found = searched(SetProblem.of(read, RLDP(1.0, set="chi2")), 1e-3, Budget.of(0.7, lambda: 0.0))
     kept, bound = found.kept.value + read.entropy, found.bound + read.entropy
     assert 0 < kept <= bound <= 1.1 * kept
 
