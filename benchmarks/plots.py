@@ -108,7 +108,7 @@ _LABELS = {
 
 def comparison(tables: Mapping[str, list[dict[str, Any]]]) -> Figure:
     """Gain of attacks against the error of tables of three columns, with the limits that are proven for funnel."""
-    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    figure = Figure(figsize=(14, 4.8), layout="constrained")
     panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
     for axis, rows in zip(panels, tables.values(), strict=True):
         axis.set_xscale("function", functions=(np.sqrt, np.square))
@@ -143,7 +143,7 @@ def comparison(tables: Mapping[str, list[dict[str, Any]]]) -> Figure:
             lines = [row for row in lines if "known" not in row["method"] and "noise" not in row["method"]]
             gains = [tally_of(row, best_search(row)).gain for row in lines]
             axis.plot([row["errors"]["3-way"] for row in lines], gains, color=colour, linewidth=0.8)
-        axis.set_title(f"{rows[0]['table']}: {rows[0]['columns'][0]} is secret", fontsize="medium")
+        axis.set_title(f"{rows[0]['table']}\n{rows[0]['columns'][0]} is secret", fontsize="medium")
         axis.set_xlim(0, right)
         axis.set_ylim(-0.05, 1.05)
         axis.set_xlabel("error of tables of three columns (total variation)")

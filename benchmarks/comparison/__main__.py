@@ -1,7 +1,8 @@
 """Risk and usefulness of releases by funnel beside those of other methods, on the same tables.
 
-``python -m benchmarks.comparison --census census_income_kdd.parquet`` releases halves of Adult and of Census-Income by
-every method of `benchmarks.comparison.methods`, attacks them, and measures how useful they are. Packages that are
+``python -m benchmarks.comparison --census census_income_kdd.parquet`` releases halves of Adult, of Census-Income, and
+of the people in it who moved between states, by every method of `benchmarks.comparison.methods`, attacks them, and
+measures how useful they are. Packages that are
 compared are no dependencies: ``pip install -r benchmarks/comparison/requirements.txt --no-deps`` installs them, and
 what is not installed is left out and said so. Writes ``benchmarks/results/comparison-*.json`` and ``comparison.md``.
 """
@@ -15,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import argparse
-import resource
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.comparison.attacks import Classifier, Tally, anonymeter_risks, guesses, largest_change, tally
 from benchmarks.comparison.methods import Method, methods, timed, version
 from benchmarks.comparison.page import FINDINGS, TABLES, page, rows_of
-from benchmarks.comparison.tables import Study, Trial, adult, census
+from benchmarks.comparison.tables import Study, Trial, adult, census, movers
 from benchmarks.comparison.usefulness import regression, sdmetrics_scores, table_errors
 from benchmarks.comparison.withheld import cases as withheld_cases
 from benchmarks.plots import draw_comparison
@@ -82,6 +82,7 @@ def measured(method: Method, trials: list[Trial], number: int) -> Row:
 
 def cases(study: Study, slow: bool) -> Iterator[Row]:
     """Every row of a table, of slow methods if asked; the first one is about the table."""
+    began = _processor_seconds()
     trials = [Trial.toss(study, np.random.default_rng([SEED, k])) for k in range(RELEASES)]
     common = np.mean([np.bincount(t.outside[t.plain_outside][:, 0]).max() / t.plain_outside.sum() for t in trials])
     yield {
@@ -101,8 +102,12 @@ def cases(study: Study, slow: bool) -> Iterator[Row]:
         else:
             yield measured(method, trials, number)
     yield from withheld_cases(study, SEED)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    yield {"table": study.name, "seconds of everything": used.ru_utime + used.ru_stime}
+    yield {"table": study.name, "seconds of everything": _processor_seconds() - began}
+
+
+def _processor_seconds() -> float:
+    """Of this process and of the commands that it ran."""
+    return sum(os.times()[:4])
 
 
 def _unique(trial: Trial) -> float:
@@ -116,13 +121,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--adult", type=Path, default=Path("data/adult.parquet"))
     parser.add_argument("--census", type=Path, help="census_income_kdd.parquet; without it Adult alone")
-    parser.add_argument("--only", choices=list(TABLES), help="one table; the other's figures stay as they are")
+    parser.add_argument("--only", choices=list(TABLES), help="one table; the figures of others stay as they are")
     parser.add_argument("--slow", action="store_true", help="also methods whose releases take minutes")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the page from the figures kept")
     asked = parser.parse_args()
     # jax and polars warn about what they do inside.
     warnings.simplefilter("ignore")
-    for name, path, make in (("adult", asked.adult, adult), ("census", asked.census, census)):
+    tables = (("adult", asked.adult, adult), ("census", asked.census, census), ("movers", asked.census, movers))
+    for name, path, make in tables:
         if path is None or asked.page or asked.only not in (None, name):
             continue
         rows: list[Row] = []

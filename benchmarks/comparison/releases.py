@@ -18,7 +18,7 @@ from funnel.estimation.plain_counts import PlainCounts
 from funnel.joint import FloatArray, IntArray
 from funnel.sampling.donors import Donors
 
-# As a spec has them by default: records of a class, classes, records of a rare value.
+# As `funnel init` writes them: records of a class, classes, records of a rare value.
 LEAST, MOST, FEW = 50, 400, 10
 # Of the counts of (secret, class), for one record more or less.
 NOISE = 1.0

@@ -157,24 +157,26 @@ class Trial:
 
 def _study(
     name: str,
-    path: Path,
-    columns: Sequence[str],
+    table: pd.DataFrame,
     known: tuple[str, ...],
     positive: tuple[str, ...],
     ranked: Sequence[tuple[str, tuple[str, ...]]],
     people: int,
     seed: int,
 ) -> Study:
-    """Ordered columns have the number of their value as a score, others a one for the values that are named."""
-    table = table_of(path, columns)
+    """The columns of a table, the secret first, of some people at random.
+
+    Ordered columns have the number of their value as a score, others a one for the values that are named.
+    """
     for column, names in GROUPS.items():
-        if column in columns:
+        if column in table:
             table[column] = table[column].replace(names)
-    chosen = np.random.default_rng(seed).permutation(len(table))[:people]
-    table = table.iloc[chosen]
-    order = dict(ranked)
+    table = table.iloc[np.random.default_rng(seed).permutation(len(table))[:people]]
+    order, columns = dict(ranked), tuple(table)
     categories = tuple(
-        tuple(sorted(table[c].unique(), key=lambda v: (_first_number(v), v))) if c == "age" else _in_order(table[c])
+        tuple(sorted(table[c].unique(), key=lambda v: (_first_number(v), v)))
+        if c == "age"
+        else tuple(sorted(table[c].unique()))
         for c in columns
     )
     codes = np.array(
@@ -184,16 +186,12 @@ def _study(
         tuple(float(i) for i in range(len(names))) if c == "age" else tuple(float(v in order[c]) for v in names)
         for c, names in zip(columns[1:], categories[1:], strict=True)
     )
-    return Study(name, tuple(columns), categories, codes, known, positive, scores)
+    return Study(name, columns, categories, codes, known, positive, scores)
 
 
 def _first_number(text: str) -> int:
     """Where an interval begins: "to 24" before "25 to 29"."""
     return 0 if text.startswith("to") else int(text.split(" ")[0].rstrip("-"))
-
-
-def _in_order(values: pd.Series[str]) -> tuple[str, ...]:
-    return tuple(sorted(values.unique()))
 
 
 # Rare values of a secret are grouped, as a steward would: 0.3 % of the people are married to somebody in the forces.
@@ -203,7 +201,16 @@ GROUPS = {
         "Married-A F spouse present": "Married",
         "Married-spouse absent": "Separated",
         "Divorced": "Separated",
-    }
+    },
+    "detailed-household-summary-in-household": {
+        "Spouse of householder": "Spouse",
+        "Child under 18 never married": "Child",
+        "Child under 18 ever married": "Child",
+        "Child 18 or older": "Child",
+        "Other relative of householder": "Other",
+        "Nonrelative of householder": "Other",
+        "Group Quarters- Secondary individual": "Other",
+    },
 }
 DEGREES = ("Bachelors", "Masters", "Prof-school", "Doctorate")
 CENSUS_DEGREES = (
@@ -218,8 +225,7 @@ def adult(path: Path, people: int, seed: int = 0) -> Study:
     """Income, which is secret, of adults, beside age, sex, education, occupation and marital status."""
     return _study(
         "Adult",
-        path,
-        ("income", "age", "sex", "education", "occupation", "marital-status"),
+        table_of(path, ("income", "age", "sex", "education", "occupation", "marital-status")),
         ("age", "sex"),
         (">50K",),
         [
@@ -237,8 +243,7 @@ def census(path: Path, people: int, seed: int = 0) -> Study:
     """Marital status, which is secret, of Americans, beside age, sex, education, occupation and class of worker."""
     return _study(
         "Census-Income",
-        path,
-        ("marital-stat", "age", "sex", "education", "major-occupation-code", "class-of-worker"),
+        table_of(path, ("marital-stat", "age", "sex", "education", "major-occupation-code", "class-of-worker")),
         ("age", "sex"),
         ("Married",),
         [
@@ -247,6 +252,26 @@ def census(path: Path, people: int, seed: int = 0) -> Study:
             ("major-occupation-code", ("Executive admin and managerial", "Professional specialty")),
             ("class-of-worker", ("Private",)),
         ],
+        people,
+        seed,
+    )
+
+
+STATE = "state-of-previous-residence"
+# Of the West and the mountains.
+WEST = ("Alaska", "Arizona", "California", "Colorado", "Idaho", "Montana", "Nevada", "New Mexico", "Oregon", "Utah")
+
+
+def movers(path: Path, people: int, seed: int = 0) -> Study:
+    """Position in the household, which is secret, of Americans who moved, beside the state that they came from."""
+    table = table_of(path, ("detailed-household-summary-in-household", "age", "sex", "education", STATE, "race"))
+    moved = table[~table[STATE].isin(["Not in universe", "?"])]
+    return _study(
+        "Movers",
+        moved.copy(),
+        ("age", "sex"),
+        ("Householder",),
+        [("sex", ("Female",)), ("education", CENSUS_DEGREES), (STATE, WEST), ("race", ("White",))],
         people,
         seed,
     )

@@ -27,9 +27,9 @@ def codebook(package: Mapping[str, Any], privacy: PrivacyBlock, columns: Iterabl
     columns : iterable of (name, description, categories, counts)
     """
     columns = list(columns)
-    root = ET.Element(
-        "codeBook", {"xmlns": _NAMESPACE, "version": "2.5", "ID": package["name"], f"{{{_XML}}}lang": "en"}
-    )
+    # A name in XML begins with a letter.
+    of_root = {"xmlns": _NAMESPACE, "version": "2.5", "ID": f"codebook-{package['name']}", f"{{{_XML}}}lang": "en"}
+    root = ET.Element("codeBook", of_root)
     _citation(_under(root, "docDscr"), f"Codebook of {package['title']}", package)
     study = _under(root, "stdyDscr")
     _citation(study, package["title"], package)
@@ -78,9 +78,9 @@ def _variable(parent: ET.Element, number: str, column: Described) -> None:
     name, description, categories, counts = column
     variable = _under(parent, "var", ID=number, name=name, files="F1", intrvl="discrete")
     _under(variable, "labl", name)
+    _under(variable, "sumStat", str(int(counts.sum())), type="vald")
     if description:
         _under(variable, "txt", description)
-    _under(variable, "sumStat", str(int(counts.sum())), type="vald")
     for text, count in zip(categories, counts.tolist(), strict=True):
         category = _under(variable, "catgry")
         _under(category, "catValu", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -329,7 +329,7 @@ def _begin_with_numbers(values: Mapping[str, int]) -> bool:
     )
 
 
-def _in_order(values: Mapping[str, int]) -> list[str]:
+def _in_order(values: Iterable[str]) -> list[str]:
     def first(value: str) -> tuple[float, str]:
         found = re.search(r"-?[0-9]+([.,][0-9]+)?" if _are_numbers([value]) else r"[0-9]+", value)
         number = float(found[0].replace(",", ".")) if found else float("-inf")

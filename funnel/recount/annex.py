@@ -149,6 +149,9 @@ def _reads_as(text: str, value: float) -> bool:
     return abs(shown - exact) <= (0 if counts else max(last * (1 + _DIGITS), exact / 100))
 
 
+_GUESSED = ("secret", "secret_before", "gain")
+
+
 def _figures(report: Json, protocol: Json) -> dict[str, float]:
     figures, frequencies, kept = report["figures"], report["frequencies"], report.get("unchanged")
     whole = tuple(report["published"]["columns"]) != tuple(protocol["outputs"]["columns"])
@@ -165,6 +168,9 @@ def _figures(report: Json, protocol: Json) -> dict[str, float]:
         found |= {"guess": figures["guess_accuracy"], "guess_before": figures["prior_guess_accuracy"]}
         found |= _links(report, protocol)
         found["unique"] = report["alone"]
+    else:
+        # Whole records are linked by other values than their class, of which nothing is told.
+        found |= {name: share for name, share in _links(report, protocol).items() if name in _GUESSED}
     if kept is not None:
         found |= _kept(kept, kept["whole"] if whole else kept, figures["rows"])
     for table in report["estimated"]:
@@ -179,6 +185,8 @@ def _kept(kept: Json, alone: Json | None, rows: int) -> dict[str, float]:
     if alone is not None:
         unique, true = alone["unique"], alone["unique_unchanged"]
         found |= {"unique": unique} | ({} if true is None else {"unique_true": true, "singled": unique * true / rows})
+    # Of classes nothing is told column by column but what stays of the records.
+    found |= {f"true_{one['column']}": one["share"] for one in (alone or {}).get("columns", ()) if alone is not kept}
     shares = sorted(one["share"] for one in kept["secrets"])
     if shares:
         found |= {"kept_least": shares[0], "kept_most": shares[-1]}

@@ -252,10 +252,11 @@ def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[An
     import pandas as pd
 
     if form == "stata":
-        with pd.read_stata(file, iterator=True, convert_categoricals=False, preserve_dtypes=False) as reader:
+        reader: Any
+        with pd.io.stata.StataReader(file, convert_categoricals=False, preserve_dtypes=False) as reader:
             frame, sets = reader.read(), reader.value_labels()
             # Which set of labels a column has is no part of what pandas documents.
-            named = zip(frame.columns, reader._lbllist, strict=True)
+            named = zip(frame.columns, vars(reader)["_lbllist"], strict=True)
         return frame, {str(name): sets[one] for name, one in named if one in sets}
     if form == "excel":
         frame = pd.read_excel(file, sheet_name=0, header=None, dtype=object, na_values=[], keep_default_na=False)

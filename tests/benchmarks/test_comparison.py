@@ -6,9 +6,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from benchmarks.comparison import page
+from benchmarks.comparison import command, page
 from benchmarks.comparison.attacks import Classifier, Tally, guesses, largest_change, tally
 from benchmarks.comparison.other_methods import invariant_matrix, pram_all, pram_secret
 from benchmarks.comparison.releases import Release, attribute, limit, truth
@@ -131,7 +132,31 @@ def test_pram_is_invariant_and_has_its_diagonal() -> None:
         matrix = invariant_matrix(shares, diagonal, alpha)
         assert matrix.sum(axis=1) == pytest.approx(np.ones(3))
         assert shares @ matrix == pytest.approx(shares)
+    # As calcTransitionMatrix of sdcMicro (R/pram.R) computes it in R, with this diagonal in place of its random one.
+    by_sdcmicro = [
+        [0.909728441128, 0.0566277985075, 0.0336437603648],
+        [0.113255597015, 0.8630900186567, 0.0236543843284],
+        [0.201862562189, 0.0709631529851, 0.7271742848259],
+    ]
+    assert invariant_matrix(shares, diagonal, 0.5) == pytest.approx(np.array(by_sdcmicro), abs=1e-11)
     assert np.diag(matrix).min() < np.diag(invariant_matrix(shares, diagonal, 0.1)).min() < 1
+
+
+def test_records_of_the_command_are_read_as_values_and_groups_and_kept_secrets_as_its_protocol_has_them() -> None:
+    codes = np.zeros((1, 2), dtype=np.int64)
+    categories = (("no", "yes"), ("?", "a", "b", "c"))
+    study = Study("made", ("ill", "town"), categories, codes, (), ("yes",), ((0.0, 1.0, 2.0, 3.0),))
+    towns = ["(missing)", "a", "b or others", "a"]
+    table = pa.table({"ill": ["no", "yes", "yes", "no"], "town": towns})
+    alone = command._alone(study, table)
+    assert [of.tolist() for of in alone] == [[True, True], [True, True, False, False]]
+    assert command._codes(study, alone, table).tolist() == [[0, 0], [1, 1], [1, 2], [0, 1]]
+    # Two classes of different size and channel, the secret before the class.
+    secrets, weights = np.array([0, 1, 0, 1]), np.array([0.4, 0.2, 0.1, 0.3])
+    shown = np.array([[0.9, 0.3, 0.5, 0.2], [0.1, 0.7, 0.5, 0.8]])
+    kept = command._kept(shown, secrets, weights)
+    assert kept == pytest.approx(np.array([[0.82, 0.18], [0.24, 0.76]]))
+    assert command._kept(shown, secrets, weights * (secrets == 0))[1].tolist() == [0, 1]
 
 
 def test_usefulness_of_the_truth_is_full_and_corrections_are_right_on_average(crowd: Trial) -> None:

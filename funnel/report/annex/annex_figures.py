@@ -44,9 +44,13 @@ def compute_figures(report: PublicReport, protocol: ProtocolDocument) -> Figures
         figures |= {"epsilon": report.frequencies.epsilon, "insider": math.exp(2 * report.frequencies.epsilon)}
     if report.alone is not None:
         figures["unique"] = report.alone
-    if not is_by_class(report, protocol):
+    linked = _linked(report, protocol)
+    if is_by_class(report, protocol):
+        # All other columns of a person tell the class, and nothing more of the secret; records are not linked by class.
+        linked = {name: share for name, share in linked.items() if not name.startswith("linked")}
+    else:
         figures |= {"guess_before": report.figures.prior_guess_accuracy, "guess": report.figures.guess_accuracy}
-        figures |= _linked(report, protocol)
+    figures |= linked
     if report.unchanged is not None:
         figures |= _unchanged(report.unchanged, report.figures.rows, is_by_class(report, protocol))
         figures |= _observers(report.unchanged)
@@ -116,6 +120,8 @@ def _unchanged(kept: Unchanged, rows: int, by_class: bool) -> Figures:
     figures: Figures = {"unchanged": kept.share, "exact": kept.exact_records}
     if (alone := kept.whole if by_class else kept) is not None:
         figures["unique"] = alone.unique
+        if kept.whole is not None and by_class:
+            figures |= {f"true_{one.column}": one.share for one in kept.whole.columns}
         if (true := alone.unique_unchanged) is not None:
             figures |= {"unique_true": true, "singled": alone.unique * true / rows}
     if kept.secrets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import funnel
+from funnel.analysis.codebook import codebook
 from funnel.analysis.exported import Variable, cut_labels, export_release, names_for, variables_of
 from funnel.cli import main
 from funnel.errors import DataError, SpecError
@@ -70,6 +72,52 @@ def test_a_codebook_has_every_variable_with_its_categories_and_how_common_they_a
             assert category.findtext("ddi:catStat", namespaces=DDI) == str(counts.get(value, 0))
         assert one.findtext("ddi:sumStat", namespaces=DDI) == "1000"
     assert root.findtext("ddi:fileDscr/ddi:fileTxt/ddi:dimensns/ddi:caseQnty", namespaces=DDI) == "1000"
+
+
+# The elements that are used, in the order of the schema of DDI-Codebook 2.5 (2012-01-17); the others have texts alone.
+ORDER = {
+    "codeBook": "docDscr stdyDscr fileDscr dataDscr",
+    "docDscr": "citation",
+    "stdyDscr": "citation stdyInfo method dataAccs",
+    "citation": "titlStmt rspStmt prodStmt distStmt verStmt",
+    "titlStmt": "titl IDNo",
+    "rspStmt": "AuthEnty",
+    "prodStmt": "prodDate",
+    "distStmt": "contact",
+    "verStmt": "version",
+    "stdyInfo": "subject abstract",
+    "subject": "keyword",
+    "method": "dataColl",
+    "dataColl": "cleanOps",
+    "dataAccs": "useStmt",
+    "useStmt": "conditions disclaimer",
+    "fileDscr": "fileTxt",
+    "fileTxt": "fileName dimensns fileType",
+    "dimensns": "caseQnty varQnty",
+    "dataDscr": "var",
+    "var": "labl sumStat txt catgry varFormat",
+    "catgry": "catValu catStat",
+}
+
+
+def test_a_codebook_has_its_elements_in_the_order_of_the_schema_and_names_that_xml_takes(
+    published: ReleaseFolder,
+) -> None:
+    released = funnel.load_release(published.root)
+    contact = {"title": "An office", "email": "office@example.org", "roles": ["publisher"], "role": "publisher"}
+    package = {**released.package, "name": "2024-people", "contributors": [contact]}
+    package |= {"keywords": ["work", "pay"], "description": "Whom we asked."}
+    column = ("a", "What it is.", ("x", "y"), np.array([1, 2]))
+    root = ET.fromstring(codebook(package, released.privacy, [column]))
+    used = set()
+    for element in root.iter():
+        name = element.tag.removeprefix("{ddi:codebook:2_5}")
+        order = ORDER.get(name, "").split()
+        children = [child.tag.removeprefix("{ddi:codebook:2_5}") for child in element]
+        assert [order.index(child) for child in children] == sorted(order.index(child) for child in children), name
+        assert re.fullmatch(r"[A-Za-z_][\w.-]*", element.get("ID", "none")), element.get("ID")
+        used |= {name, *children}
+    assert {"txt", "keyword", "abstract", "sumStat"} <= used
 
 
 def test_names_are_those_that_packages_take() -> None:

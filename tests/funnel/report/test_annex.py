@@ -18,6 +18,7 @@ from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
 from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Approval, PublicReport
+from funnel.release.report_parts import ColumnUnchanged, WholeUnchanged
 from funnel.report import number_texts
 from funnel.report.annex import annex_figures as making
 from funnel.report.annex import render_annex
@@ -215,6 +216,32 @@ def _other_text(text: str) -> str:
     if text in ("none", "no", "infinite"):
         return "5 %"
     return re.sub(r"[0-9]", lambda digit: str((int(digit[0]) + 3) % 10), text, count=1)
+
+
+def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(contents: dict[str, ReportContent]) -> None:
+    """The classes of whole records are what a protocol without them has as its values."""
+    report, protocol = documents_of(contents["usual"])
+    columns = (*report.published.columns, "wage")
+    of_columns = tuple(ColumnUnchanged(column=name, share=0.9 - k / 8) for k, name in enumerate(columns))
+    assert report.unchanged is not None
+    kept = report.unchanged.model_copy(
+        update={"whole": WholeUnchanged(columns=of_columns, unique=40, unique_unchanged=0.7)}
+    )
+    wide = report.model_copy(
+        update={"unchanged": kept, "published": report.published.model_copy(update={"columns": columns})}
+    )
+    usual, figures = making.compute_figures(report, protocol), making.compute_figures(wide, protocol)
+    assert {key for key in figures if key in ("linked", "linked_truth", "guess")} == set()
+    assert 0 < figures["gain"] == usual["gain"]
+    page = render_annex(wide, protocol)
+    assert _complaints(page, wide, protocol) == []
+    assert "linking gains" in page
+    told = re.findall(r'data-figure="true_([^"]*)"', page)
+    assert told == [*columns]
+    for key in ("true_wage", "gain", "secret_before"):
+        changed = re.sub(rf'(data-figure="{key}" value=")[^"]*', r"\g<1>0.123456", page)
+        assert "0.123456" in changed
+        assert _complaints(changed, wide, protocol), key
 
 
 MUTANTS = [
