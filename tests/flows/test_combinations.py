@@ -9,8 +9,22 @@ from pathlib import Path
 import pytest
 
 from funnel.audit.check import State, overall
+from funnel.audit.context import Told
 from tests.audits import recheck
-from tests.combinations import COMBINATIONS, OTHERS, PEOPLE, SINGLE, WHOLE, WIDTHS, Combination
+from tests.combinations import (
+    COMBINATIONS,
+    ESTIMATION,
+    INFORMATION,
+    ONE,
+    OTHERS,
+    PEOPLE,
+    SINGLE,
+    UNCHANGED,
+    UNITS,
+    WHOLE,
+    WIDTHS,
+    Combination,
+)
 
 # Of the people of several versions that are the same, whole records are not published.
 KINDS = [(width, people) for width in WIDTHS for people in PEOPLE if width != WHOLE or people in (SINGLE, OTHERS)]
@@ -37,3 +51,21 @@ def test_what_is_accepted_is_released(kind: tuple[str, str], tmp_path: Path) -> 
     assert len({folder.root for folder in made}) == (1 if combination.people == PEOPLE[0] else 2)
     checks = recheck(made[-1])
     assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
+
+
+# Of whom an observer knows columns of one row, whichever it is; and records that all count alike.
+FURTHER = [
+    Combination(ONE, UNITS, "none", "srlip:1.0", UNCHANGED),
+    Combination(ONE, UNITS, "threshold", "attribute:1.0", ESTIMATION),
+    Combination(ONE, UNITS, "none", "rsrlip:1.0,0.05", INFORMATION),
+    Combination(WHOLE, OTHERS, "noise", "rattribute:1.0,0.05", ESTIMATION),
+    Combination(WHOLE, SINGLE, "none", "srlip:1.0", ESTIMATION),
+]
+
+
+@pytest.mark.parametrize("combination", FURTHER, ids=str)
+def test_a_copy_of_it_passes_a_public_audit_too(combination: Combination, tmp_path: Path) -> None:
+    for folder in combination.release(tmp_path / "project"):
+        for told in (Told(), Told(public=True)):
+            checks = recheck(folder, told)
+            assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]

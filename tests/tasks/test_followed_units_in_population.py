@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -82,18 +83,18 @@ def test_the_second_computation_refuses_what_fewer_units_would_leave_open(
     made.require_refusal()
 
 
-def _no_sample(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> OpenShares:
-    found = open_shares.shares_of_rows(first, limits, version, alpha)
+def _no_sample(first: Joint, limits: MoveLimits, version: int, alpha: Fraction, *box: Any) -> OpenShares:
+    found = open_shares.shares_of_rows(first, limits, version, alpha, *box)
     return open_shares.replace(found, stays=limits.stayed / (limits.stayed + limits.left))
 
 
-def _like_new(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> OpenShares:
-    found = open_shares.shares_of_rows(first, limits, version, alpha)
+def _like_new(first: Joint, limits: MoveLimits, version: int, alpha: Fraction, *box: Any) -> OpenShares:
+    found = open_shares.shares_of_rows(first, limits, version, alpha, *box)
     return open_shares.replace(found, stays=np.zeros_like(found.stays))
 
 
-def _often(first: Joint, limits: MoveLimits, version: int, alpha: Fraction) -> OpenShares:
-    return open_shares.shares_of_rows(first, limits, version, Fraction(99, 100))
+def _often(first: Joint, limits: MoveLimits, version: int, alpha: Fraction, *box: Any) -> OpenShares:
+    return open_shares.shares_of_rows(first, limits, version, Fraction(99, 100), *box)
 
 
 @pytest.mark.parametrize("mutant", [_no_sample, _like_new, _often], ids=["no sample", "like new", "misses often"])

@@ -25,8 +25,14 @@ def refusal(**changes: Any) -> str:
     ("changes", "named"),
     [
         (
-            {**SAME, "unit": ["id"], "guarantee": "rsrlip:1.5,0.05", "publish": ["x", "y"]},
-            ['"rsrlip:1.5,0.05"', "several rows of one person", 'write guarantee = "lip:1.5"'],
+            {
+                **SAME,
+                "unit": ["id"],
+                "guarantee": "rsrlip:1.5,0.05",
+                "publish": ["x", "y"],
+                "frequencies": {"protection": "noise"},
+            },
+            ['"rsrlip:1.5,0.05"', "several rows of one person under noise", 'write guarantee = "lip:1.5"'],
         ),
         (
             {**SAME, "guarantee": "rldp:1.5,0.05,chi2"},
