@@ -4,28 +4,25 @@
 #   postgresql  Debian's database server; tests of the ledger start one of their own, in a folder of theirs. The cluster
 #               that Debian makes and starts with the package is not made.
 #   r-base-core the R language; a test runs what every release tells people who estimate in R.
-#   r-cran-survey its package of survey statistics, which a page of the documentation uses.
 # The library and the pipeline themselves need no system package.
 set -euo pipefail
 
 # The server's programs are not on the path in Debian, since several versions may be installed.
 has_chromium() { [[ -x /usr/bin/chromium ]]; }
 has_r() { command -v Rscript >/dev/null; }
-has_survey() { has_r && Rscript -e 'quit(status = !requireNamespace("survey", quietly = TRUE))' >/dev/null 2>&1; }
 has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
 
 missing=()
 has_chromium || missing+=(chromium)
 has_postgresql || missing+=(postgresql)
 has_r || missing+=(r-base-core)
-has_survey || missing+=(r-cran-survey)
 if [[ ${#missing[@]} -eq 0 ]]; then
-    echo "install-system-packages: chromium, postgresql, R and its survey are present, nothing to install."
+    echo "install-system-packages: chromium, postgresql and R are present, nothing to install."
     exit 0
 fi
 
 refuse() {
-    echo "install-system-packages: missing here and not installed, because $1: ${missing[*]}; install them so that /usr/bin/chromium, /usr/lib/postgresql/VERSION/bin/initdb and Rscript with the package survey exist." >&2
+    echo "install-system-packages: missing here and not installed, because $1: ${missing[*]}; install them so that /usr/bin/chromium, /usr/lib/postgresql/VERSION/bin/initdb and Rscript exist." >&2
     exit 1
 }
 
@@ -51,11 +48,6 @@ fi
 if ! has_r; then
     install r-base-core
     has_r || refuse "apt-get installed it but Rscript is not there"
-fi
-
-if ! has_survey; then
-    install r-cran-survey
-    has_survey || refuse "apt-get installed it but R does not find the package survey"
 fi
 
 if ! has_postgresql; then
