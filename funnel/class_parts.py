@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
+from funnel.bounds import spread
 from funnel.errors import SpecError
 
 IntArray = npt.NDArray[np.int64]
@@ -73,10 +75,18 @@ class ClassParts:
             raise SpecError("the parts of classes do not fit the counts of their records")
 
     def counted(self, counts: IntArray) -> IntArray:
-        """Counts (c, g) of classes, from those (c, a) of parts."""
+        """Counts (c, g) of classes, from those of parts, (c, a) or (c, c·a)."""
         found = np.zeros((len(counts), len(self.classes)), dtype=np.int64)
-        np.add.at(found.T, self.class_of, counts.T)
+        np.add.at(found.T, self.class_of, counts.reshape(len(counts), -1, len(self.class_of)).sum(axis=1).T)
         return found
+
+    def believed(self, counts: IntArray) -> npt.NDArray[np.object_]:
+        """The same counts as those of classes say, whatever the part, in whole numbers in proportion."""
+        of_class = self.counted(counts).astype(object)
+        tells = of_class * (math.lcm(*of_class.sum(axis=0)) // of_class.sum(axis=0))
+        people = counts.reshape(-1, len(self.class_of)).sum(axis=0).astype(object)
+        found = np.asarray(tells[:, self.class_of] * people)
+        return found if found.shape == counts.shape else spread(found)
 
     @property
     def content(self) -> list[object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,8 +59,7 @@ class Joint:
         What the true counts may be, where ``counts`` are noisy ones: a distribution that is known up to noise.
         Guarantees then hold for every table within the bounds, and the counts are one of them.
     parts : ClassParts, optional
-        Where inputs, after a secret that is read, are parts of classes of records: probabilities are what the counts
-        of classes say, not of parts.
+        Where inputs, after a secret that is read, are parts of classes: probabilities are what counts of classes say.
 
     Raises
     ------
@@ -281,30 +279,18 @@ class Joint:
     @cached_property
     def by_class(self) -> Joint:
         """Counts of secrets and classes, where inputs are parts of classes; itself where there are none."""
-        if self.parts is None:
-            return self
-        by_secret = self.counts.reshape(len(self.secret), -1, len(self.parts.class_of)).sum(axis=1)
-        return Joint(self.parts.counted(by_secret), self.secret, self.parts.classes)
+        return self if self.parts is None else Joint(self.parts.counted(self.counts), self.secret, self.parts.classes)
 
     @cached_property
     def believed(self) -> npt.NDArray[np.object_]:
         """Joint probabilities (c, a) as whole numbers in proportion: counts, or what those of classes say of parts."""
-        if self.parts is None:
-            return self.counts.astype(object)
-        of_class, sizes = self.by_class.counts.astype(object), self.counts.sum(axis=0)
-        unit = math.lcm(*of_class.sum(axis=0))
-        tells = of_class * (unit // of_class.sum(axis=0))
-        width = len(self.parts.class_of)
-        people = sizes.reshape(-1, width).sum(axis=0).astype(object)
-        found = tells[:, self.parts.class_of] * people
-        return found if len(sizes) == width else spread(found)
+        return self.counts.astype(object) if self.parts is None else self.parts.believed(self.counts)
 
     @cached_property
     def p(self) -> FloatArray:
         """Joint probabilities, shape (c, a), summing to 1."""
-        if self.parts is None:
-            return self.counts / self.n
-        return np.asarray(self.believed / self.believed.sum(), dtype=np.float64)
+        table = self.counts if self.parts is None else self.believed
+        return np.asarray(table / table.sum(), dtype=np.float64)
 
     @cached_property
     def p_secret(self) -> FloatArray:

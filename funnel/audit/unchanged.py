@@ -31,7 +31,7 @@ from funnel.audit.protected import TOO_FAR_OFF, is_usual
 from funnel.audit.told_secrets import observers_budget
 from funnel.recount.balance import TOLERANCE, alphabet_complaints, balance_complaints, of_rounding
 from funnel.recount.donors import PlainDonors, whole_complaints
-from funnel.recount.plain_distributions import NOISE, up_to_digits
+from funnel.recount.plain_distributions import NOISE, believed, up_to_digits
 from funnel.recount.published import count_published
 from funnel.recount.published_classes import moves_of, published_by_class
 from funnel.recount.source import Recount
@@ -104,7 +104,7 @@ class UnchangedShares:
         place, counted = {symbol: x for x, symbol in enumerate(exact.symbols)}, exact.counted
         secrets: dict[str, list[tuple[int, Interval]]] = {_SEPARATOR.join(s): [] for s in counted.secret}
         # What is believed of the secret can be more evenly spread over what is read than the records are.
-        for (s, x), n in counted.believed.items():
+        for (s, x), n in believed(counted).items():
             if n:
                 share = float(n / counted.rows)
                 secrets[_SEPARATOR.join(s)].append((place[x], Interval(share, share)))

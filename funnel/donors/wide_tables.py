@@ -118,9 +118,9 @@ def fit_columns(
         Columns of the secret; a Joint has them.
     known : sequence of str, "single" or "pairs", optional
         Columns that observers may know of a person: ``srlip`` is then kept for those who know any set of these; or, of
-        "single", for those who know any one of the columns, whichever it is; of "pairs", any one or any two. Then
-        classes are cut into parts, and the donor is anybody of the new part, each as likely, whatever the order of the
-        columns.
+        "single", for those who know any one of the columns, whichever it is; of "pairs", any one or any two; with lip,
+        or where the secret is published with attribute. Then classes are cut into parts, and the donor is anybody of
+        the new part, each as likely, whatever the order of the columns.
     least : int
         A class has at least so many records; parts of classes may have fewer.
     rules : Rules, optional

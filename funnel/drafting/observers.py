@@ -96,20 +96,20 @@ def _at_once(choice: Choice, joint: Joint, classes: RecordClasses, progress: Pro
     (declared,), publishes = choice.guarantee, choice.guarantee == (PUBLISHED,)
     progress("looking how many records stay for observers of any columns", 0, None)
 
-    def stays(known: AtOnce, budget: float) -> float:
+    def stays(known: AtOnce, budget: float, least: float) -> float:
         try:
             parts = Composition.of(joint, parts_by_need(joint, classes, budget, AT_ONCE[known])).joint
             read = parts.with_secret() if publishes else parts
-            return best_moves(read, Several([parse_guarantee(declared), SRLIP(budget)]), quiet).unchanged
+            return best_moves(read, Several([parse_guarantee(declared), SRLIP(budget)]), quiet, least).unchanged
         except (InfeasibleGuarantee, SolverError, SpecError):
             return 0.0
 
-    least = _OF_STAYING * stays("single", _NO_BOUND) if publishes else _MOST
+    least = _OF_STAYING * stays("single", _NO_BOUND, 0.0) if publishes else _MOST
     for known in ("pairs", "single"):
         # From the largest on, as smaller ones take longer and leave less.
         budget, most = None, 0.0
         for smaller in reversed(_BUDGETS):
-            if (kept := stays(known, smaller)) < least:
+            if (kept := stays(known, smaller, least)) < least:
                 break
             budget, most = smaller, kept
         if budget is not None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from funnel.recount.channel import Channel, Row, columns_of
 from funnel.recount.drawn_numbers import plain_variance
+from funnel.recount.part_beliefs import beliefs
 from funnel.recount.ratios import PlainInformation, plain_information
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
@@ -162,7 +163,7 @@ class Distributions:
     @cached_property
     def inputs(self) -> dict[Symbol, float]:
         """Records by published input."""
-        return _totals((x, count) for (_, x), count in self.recount.believed.items())
+        return _totals((x, count) for (_, x), count in believed(self.recount).items())
 
     @cached_property
     def secrets(self) -> dict[Symbol, int]:
@@ -175,7 +176,7 @@ class Distributions:
     @cached_property
     def reads(self) -> dict[Symbol, float]:
         """Records by what the protocol reads."""
-        return _totals((self.read(s, x), count) for (s, x), count in self.recount.believed.items())
+        return _totals((self.read(s, x), count) for (s, x), count in believed(self.recount).items())
 
     @cached_property
     def channel(self) -> Channel:
@@ -257,6 +258,20 @@ class Distributions:
     def prior_guess(self) -> float:
         """Probability of guessing x right without y."""
         return max(self.inputs.values()) / self.recount.rows
+
+
+def believed(counted: Recount) -> Mapping[tuple[Symbol, Symbol], int | Fraction]:
+    """Records of each secret and input; between parts of classes as many as counts of classes say, not in whole."""
+    if not counted.having:
+        return counted.counts
+    table = beliefs(counted.table(counted.secret, counted.inputs), counted.inputs, counted.secret)
+    unit = sum(map(sum, table)) // counted.rows
+    return {
+        (s, x): Fraction(number, unit)
+        for s, row in zip(counted.secret, table, strict=True)
+        for x, number in zip(counted.inputs, row, strict=True)
+        if number
+    }
 
 
 def _totals(parts: Iterable[tuple[Symbol, int | Fraction]]) -> dict[Symbol, float]:

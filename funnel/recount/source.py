@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 
 from funnel.errors import DataError
@@ -19,7 +17,6 @@ from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
 from funnel.recount.files import at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
-from funnel.recount.part_beliefs import beliefs
 from funnel.recount.rows import Cells, CsvReader, FileReader, connect
 from funnel.spec import ReleaseSpec
 
@@ -68,20 +65,6 @@ class Recount:
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
     having: Mapping[tuple[tuple[str, str], ...], Mapping[tuple[str, ...], int]] = field(default_factory=dict)
-
-    @cached_property
-    def believed(self) -> Mapping[tuple[tuple[str, ...], tuple[str, ...]], int | Fraction]:
-        """Records of each pair; between parts of classes as many as counts of classes say, which are not whole."""
-        if not self.having:
-            return self.counts
-        table = beliefs(self.table(self.secret, self.inputs), self.inputs, self.secret)
-        unit = sum(map(sum, table)) // self.rows
-        return {
-            (s, x): Fraction(number, unit)
-            for s, row in zip(self.secret, table, strict=True)
-            for x, number in zip(self.inputs, row, strict=True)
-            if number
-        }
 
     @property
     def cells(self) -> int:

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from funnel.recount.channel import Symbols, weights_of
-from funnel.recount.plain_distributions import NOISE, mismatch, public_level
+from funnel.recount.plain_distributions import NOISE, believed, mismatch, public_level
 from funnel.recount.source import Recount
 
 Json = Mapping[str, Any]
@@ -115,7 +115,7 @@ class PlainUnchanged(PlainStays):
     def records(self) -> dict[Symbol, int | Fraction]:
         """Records of every input that occurs."""
         found: dict[Symbol, int | Fraction] = {}
-        for (_, x), count in self.counted.believed.items():
+        for (_, x), count in believed(self.counted).items():
             if count:
                 found[x] = found.get(x, 0) + count
         return found
@@ -159,7 +159,7 @@ class PlainUnchanged(PlainStays):
     def _observed(self, some: tuple[int, ...], budget: float) -> tuple[float, float]:
         seen: dict[tuple[Symbol, Symbol], dict[Symbol, int | Fraction]] = {}
         people: dict[Symbol, dict[Symbol, int | Fraction]] = {}
-        for (s, x), n in self.counted.believed.items():
+        for (s, x), n in believed(self.counted).items():
             if not n:
                 continue
             knows = tuple(x[place] for place in some)

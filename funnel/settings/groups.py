@@ -41,7 +41,7 @@ class GroupSettings(Section):
         Published columns that observers may know of a person: a bound for such observers (``srlip``, ``attribute``)
         holds for every set of these. All records of a class have the same values there. Of "single" ``srlip`` holds for
         those who know any one of the published columns, whichever it is, and of "pairs" for those who know any one or
-        any two: classes are then cut into parts.
+        any two: classes are then cut into parts. A published secret is none of these columns.
     auto : bool
         Whether ``publish = "auto"``, which is how a spec file says it.
     """

@@ -58,7 +58,7 @@ class Moves:
     bound: float
 
 
-def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
+def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress, least: float = 0.0) -> Moves:
     """The protocol between parts that leaves most records, in balance and within all bounds, decided exactly.
 
     Parameters
@@ -68,13 +68,15 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
     guarantee : Guarantee
         lip, srlip or both; attribute, with srlip or alone, where the secret is published.
     progress : callable
+    least : float
+        Where a smaller share of the records stays the search ends as if no protocol were within the bounds.
 
     Raises
     ------
     SpecError
         If the guarantee is another.
     InfeasibleGuarantee
-        If no protocol between these parts is within the bounds.
+        If no protocol between these parts is within the bounds, and leaves so many records.
     SolverError
         If the linear programme fails.
 
@@ -95,7 +97,7 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress) -> Moves:
     programme = _Programme(known, budgets)
     moved_in = _INSIDE
     for _ in range(_TRIES):
-        programme.run(progress)
+        programme.run(progress, least)
         weights = integer_weights(programme.channel())
         broken = known.broken(weights, budgets.alone, budgets.knowing)
         proven = not broken and all(part.holds_for(joint, weights) for part in of_labels)
@@ -305,7 +307,7 @@ class _Programme:
         self._most[columns] = 0.0
         self._solver.changeColsBounds(len(columns), columns.astype(np.int32), none, none)
 
-    def run(self, progress: Progress) -> None:
+    def run(self, progress: Progress, least: float) -> None:
         """Solve, and add the rows that are broken, until none is.
 
         Raises
@@ -317,6 +319,9 @@ class _Programme:
             self._solve()
             share = float(self._gains @ self._flows) / self._known.sizes.sum()
             progress(f"{share:.5f} of the records unchanged at most", 0, None)
+            # Further rows leave no more.
+            if share < least:
+                raise InfeasibleGuarantee(f"no protocol leaves {least:.0%} of the records unchanged; ask for fewer")
             if not self._add(self._broken()):
                 return
         raise SolverError("the search for a protocol between parts does not end; change epsilon slightly")

@@ -139,9 +139,9 @@ ANY_COLUMNS = [
     Mutant(
         "beliefs of parts of the wrong size",
         "a secret and part are taken for as many people as another part has, and published as often",
-        "funnel.joint",
-        "tells[:, self.parts.class_of] * people",
-        "tells[:, self.parts.class_of] * np.roll(people, 1)",
+        "funnel.class_parts",
+        "tells[:, self.class_of] * people",
+        "tells[:, self.class_of] * np.roll(people, 1)",
         "planning.choose",
         ANY_OF_SECRET,
     ),

@@ -370,7 +370,7 @@ OF_SECRET: list[Line] = [
     ("funnel.solver.part_programme", "capped_exp(budgets.labels * (1", "capped_exp(2 * budgets.labels * (1", None),
     ("funnel.solver.part_programme", "self._mass = known.given if", "self._mass = np.ones_like(known.given) if", None),
     ("funnel.solver.part_programme", "(s != other) &", "(s > other) &", None),
-    ("funnel.joint", "tells[:, self.parts.class_of] * people", "tells[:, self.parts.class_of] * people[::-1]", None),
+    ("funnel.class_parts", "tells[:, self.class_of] * people", "tells[:, self.class_of] * people[::-1]", None),
 ]
 
 
