@@ -152,6 +152,7 @@ def check_numbers(known: AuditContext) -> Found:
         "unprotected": (_spends_alone(told) and told.frequencies.unprotected > 0, False),
         "covers versions": (bool(told.frequencies.covers_versions) and told.people != "same", False),
         "chosen mechanism": (_chosen_row(told), _chosen(told)),
+        "columns that observers know at once": (told.at_once, known.columns.at_once),
         "versions": (None if figures.history is None else figures.history.versions, privacy.get("versions")),
         **{key: (getattr(told, key), package.get(key)) for key in ("name", "title", "version", "created")},
         "description": (told.description, package.get("description", "")),

@@ -48,7 +48,6 @@ def check_secrets(known: AuditContext) -> Found:
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, observer_budgets(known), step),
         *_known_complaints(told, observer_budgets(known)[1], step),
-        *_observers_complaints(told, known.columns.at_once),
         *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
@@ -95,12 +94,6 @@ def observer_budgets(known: AuditContext) -> tuple[float, float]:
     if not known.columns.at_once:
         return guarantee.budget, guarantee.budget
     return min(part.budget for part in parts_of(guarantee)), guarantee.budget
-
-
-def _observers_complaints(told: PublicReport, at_once: int) -> Iterator[str]:
-    """Observers know as many columns at once as the classes are made for."""
-    if told.at_once != at_once:
-        yield f"observers know {told.at_once} columns at once, and the classes are for those of {at_once}"
 
 
 def _unchanged_complaints(told: PublicReport, budgets: tuple[float, float], step: float) -> Iterator[str]:
