@@ -135,8 +135,7 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
 def check_numbers(known: AuditContext) -> Found:
     """The figures of the report are those of the protocol and the data package."""
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
-    told, utility, privacy = known.report, document.utility, known.privacy
-    figures = told.figures
+    told, figures, utility, privacy = known.report, known.report.figures, document.utility, known.privacy
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
     confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
     pairs = {
