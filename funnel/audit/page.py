@@ -135,8 +135,7 @@ def _chosen_by(told: PublicReport, explains: bool) -> str:
 def check_numbers(known: AuditContext) -> Found:
     """The figures of the report are those of the protocol and the data package."""
     folder, document, package, rows = known.folder, known.document, known.package, known.rows
-    told, utility, privacy = known.report, document.utility, known.privacy
-    figures = told.figures
+    told, figures, utility, privacy = known.report, known.report.figures, document.utility, known.privacy
     catalogue = [folder.catalogue.name] if folder.catalogue.is_file() else []
     confidence, before = _object(privacy.get("confidence")), previous_version(folder, package, catalogue)
     pairs = {
@@ -152,6 +151,7 @@ def check_numbers(known: AuditContext) -> Found:
         "unprotected": (_spends_alone(told) and told.frequencies.unprotected > 0, False),
         "covers versions": (bool(told.frequencies.covers_versions) and told.people != "same", False),
         "chosen mechanism": (_chosen_row(told), _chosen(told)),
+        "columns that observers know at once": (told.at_once, known.columns.at_once),
         "versions": (None if figures.history is None else figures.history.versions, privacy.get("versions")),
         **{key: (getattr(told, key), package.get(key)) for key in ("name", "title", "version", "created")},
         "description": (told.description, package.get("description", "")),

@@ -48,7 +48,6 @@ def check_secrets(known: AuditContext) -> Found:
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, observers_budget(known), step),
         *_known_complaints(told, guarantee_of(known.document).budget, step),
-        *_observers_complaints(told, known.columns.at_once),
         *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
@@ -93,12 +92,6 @@ def observers_budget(known: AuditContext) -> float:
     """Of observers of what the protocol reads; between parts of classes that of those who know no column, or all."""
     guarantee = guarantee_of(known.document)
     return min(part.budget for part in parts_of(guarantee)) if known.columns.at_once else guarantee.budget
-
-
-def _observers_complaints(told: PublicReport, at_once: int) -> Iterator[str]:
-    """Observers know as many columns at once as the classes are made for."""
-    if told.at_once != at_once:
-        yield f"observers know {told.at_once} columns at once, and the classes are for those of {at_once}"
 
 
 def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:

@@ -37,8 +37,8 @@ from funnel.release.layout import (
 )
 from funnel.release.record import Record, Records
 from funnel.release.remote import RemoteSeries
-from funnel.release.series_index import write_index
-from funnel.release.validated import require_validated
+from funnel.release.series_index import index_of, write_index
+from funnel.release.validated import require_listed, require_validated
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
 from funnel.storage import joined
@@ -224,6 +224,13 @@ class Series:
         announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
         # The last thing before they are public.
         require_validated(incoming, verdict, signature)
+        if signature is not None:
+            known = self.records.known
+            coming = index_of(
+                self.root, {**known, version: Record.read(incoming.record)}, [*self.published, version], self.workspace
+            )
+            readable = {one: self.folder(one) for one in self.published}
+            require_listed(coming, self.root / INDEX, {**readable, version: incoming}, known)
         move_version(incoming, place)
         if self.remote is not None:
             self.remote.upload(version, self.folder(version), progress)

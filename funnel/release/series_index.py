@@ -123,10 +123,10 @@ def sign_index(versions: VersionList, key: Ed25519PrivateKey) -> SeriesIndex:
     return SeriesIndex(public_key=public_key, signature=signature, listed=versions)
 
 
-def write_index(
+def index_of(
     root: Path, known: Mapping[Version, Record], published: Collection[Version], workspace: Path
 ) -> bytes | None:
-    """Bring ``versions.json`` in the folder of a series up to date, and sign it with the key of the workspace.
+    """What ``versions.json`` in the folder of a series has to hold, signed with the key of the workspace.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def write_index(
     Returns
     -------
     bytes or None
-        What it holds; None where there is nothing to list.
+        None where there is nothing to list.
 
     Raises
     ------
@@ -151,10 +151,17 @@ def write_index(
         # Where the workspace is lost, no other key takes the place of the one that readers know.
         return path.read_bytes()
     versions = list_versions(root.name, known, published, _listed(path, key))
-    if versions is None:
-        return None
     # A signature by Ed25519 is a function of the key and of what is signed.
-    content = sign_index(versions, signing_key(workspace)).to_bytes()
+    return None if versions is None else sign_index(versions, signing_key(workspace)).to_bytes()
+
+
+def write_index(
+    root: Path, known: Mapping[Version, Record], published: Collection[Version], workspace: Path
+) -> bytes | None:
+    """Bring ``versions.json`` up to date; what it holds, as `index_of` has it."""
+    path, content = root / INDEX, index_of(root, known, published, workspace)
+    if content is None:
+        return None
     if not path.is_file() or path.read_bytes() != content:
         write_whole(path, content)
         sync_folder(root)

@@ -7,19 +7,23 @@ drawn again, is not in any public file. It decides what the next release does, s
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
+from typing import Any
 
 import pyarrow.parquet as pq
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import LedgerError, ReleaseRefused
 from funnel.readers.source_files import file_digest
 from funnel.recount.promise import declared_promise, read_promise
 from funnel.release.earlier import Earlier
-from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder
+from funnel.release.layout import SIGNATURE_FILE, ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
@@ -98,6 +102,66 @@ def require_validated(folder: ReleaseFolder, verdict: Verdict, signature: str | 
         raise ReleaseRefused(
             "nothing was published: others than its owner may read its internal evidence; run the release again"
         )
+
+
+def require_listed(
+    content: bytes | None, before: Path, there: Mapping[Version, ReleaseFolder], known: Mapping[Version, Record]
+) -> None:
+    """Make sure that the series index lists every version, each with its own signature, and is signed with its key.
+
+    It is read as any reader does: nothing that it was made with is called.
+
+    Parameters
+    ----------
+    content : bytes or None
+        Of ``versions.json`` as it will be.
+    before : Path
+        The index that is there now, if any is.
+    there : mapping of Version to ReleaseFolder
+        All versions that readers find, the coming one among them as the last.
+    known : mapping of Version to Record
+        Of every version that was published before.
+
+    Raises
+    ------
+    ReleaseRefused
+        With what is wrong.
+    """
+    said = json.loads(content or b"{}")
+    listed = said.get("listed", {}).get("versions", [])
+    found = {one["version"]: (one["signature"], one["withdrawn"]) for one in listed}
+    expected = {
+        str(version): (record.files[SIGNATURE_FILE], True)
+        for version, record in known.items()
+        if SIGNATURE_FILE in record.files
+    }
+    signed = {str(version): one for version, one in there.items() if one.signature.is_file()}
+    expected |= {version: (file_digest(one.signature), False) for version, one in signed.items()}
+    own = json.loads([*signed.values()][-1].signature.read_bytes())["public_key"]
+    old = json.loads(before.read_bytes()) if before.is_file() else {}
+    more = {one["version"] for one in old.get("listed", {}).get("versions", []) if old["public_key"] == own}
+    wrong = None
+    if said.get("public_key") != own:
+        wrong = "is signed with another key than the version"
+    elif not _is_signed(said):
+        wrong = "is not signed with the key that it names"
+    elif {version: found.get(version) for version in expected} != expected:
+        wrong = "does not list every version with its signature, or says of one that is there that it was withdrawn"
+    elif not found.keys() - expected.keys() <= more or len(found) != len(listed):
+        wrong = "lists versions that there never were"
+    if wrong is not None:
+        raise ReleaseRefused(f"nothing was published: the index of all versions {wrong}; run the release again")
+
+
+def _is_signed(said: Mapping[str, Any]) -> bool:
+    """Whether the list is signed: the line ``funnel/series/1``, then the list as plain JSON."""
+    text = json.dumps(said["listed"], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(said["public_key"]))
+        key.verify(bytes.fromhex(said["signature"]), b"funnel/series/1\n" + text.encode())
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def require_same_spec(spec: ReleaseSpec, record: Record) -> None:

@@ -175,8 +175,7 @@ class _Tally:
 def _coding(
     spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mapping[str, Sequence[str]] | None, looks: Looks
 ) -> Coding:
-    column = tally.column
-    counts = tally.occurring()
+    column, counts = tally.column, tally.occurring()
     for category in counts:
         if not category.strip():
             raise DataError(
@@ -184,7 +183,6 @@ def _coding(
                 "them in the source"
             )
     require_numbers(spec, column, counts, tally.met)
-    unmet = unmet_values(spec, column, counts, tally.met)
     require_spelt(spec, column, counts, tally.met)
     require_complete(spec, column, counts, tally.n_missing)
     may_miss = spec.source.on_missing == "category"
@@ -231,7 +229,7 @@ def _coding(
         leaves_out=has_noise
         and column not in spec.complete
         and ((named.other is None and not spec.has_bins(column)) or (may_miss and named.missing is None)),
-        unmet=unmet,
+        unmet=unmet_values(spec, column, counts, tally.met),
         ungrouped=len({*counts} - {*group_of.values()}) if column in spec.hierarchies else 0,
     )
 

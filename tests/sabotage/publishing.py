@@ -550,6 +550,39 @@ PUBLISHING = [
             ),
         )
     ),
+    *(
+        Mutant(what, hurts, "funnel.release.series_index", old, new, "validated.require_listed", scene)
+        for what, hurts, old, new, scene in (
+            (
+                "earlier versions left out of the index",
+                "a version of before may be shown for the newest one",
+                "for version in sorted(version for version in digests if version is not None)",
+                "for version in sorted(version for version in digests if version is not None)[-1:]",
+                OTHER_BOUND,
+            ),
+            (
+                "a version that is there said to be withdrawn",
+                "readers are told not to use it",
+                "withdrawn=version not in published)",
+                "withdrawn=version in published)",
+                FRESH,
+            ),
+            (
+                "another signature in the index",
+                "readers take the version for a forged one",
+                "digests[version] = digest",
+                "digests[version] = digest[::-1]",
+                FRESH,
+            ),
+            (
+                "the index signed with another key",
+                "nobody can tell which version is the newest",
+                "sign_index(versions, signing_key(workspace))",
+                "sign_index(versions, Ed25519PrivateKey.generate())",
+                FRESH,
+            ),
+        )
+    ),
     Mutant(
         "a number used again",
         "the version that was published before is overwritten",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from funnel.rendering import page_renderer
 from tests.audits import recheck, verified
 from tests.copies import copied
 from tests.funnel.audit.forging import Forger
+from tests.funnel.audit.statements import passes
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 
@@ -186,6 +188,16 @@ def test_no_other_check_notices(originals: dict[str, ReleaseFolder], tmp_path: P
     # Without noise the mean over secrets tells it as well.
     noticed = {"unchanged", "secrets"} if name.startswith("exact") else {"unchanged"}
     assert {check.name for check in recheck(copy, Told(public=True)) if check.failed} == noticed
+
+
+@pytest.mark.parametrize("name", ["noise", "exact"])
+def test_how_many_columns_observers_know_at_once_follows_from_the_classes(
+    originals: dict[str, ReleaseFolder], name: str
+) -> None:
+    report = json.loads(originals[name].numbers.read_bytes())
+    assert passes(originals[name], report)
+    report["unchanged"]["at_once"] = 1
+    assert not passes(originals[name], report)
 
 
 def test_a_report_that_is_silent_fails(originals: dict[str, ReleaseFolder], tmp_path: Path) -> None:
