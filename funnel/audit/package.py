@@ -152,7 +152,13 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
         "resources": [resource_of(name, path, facts[path], texts, meaning, package, values) for path in tables],
         "funnel:privacy": {
             "schema": "funnel/privacy/1",
-            "meaning": meaning_for(parse_guarantee(promise.declared), inputs, promise.secret, columns.at_once),
+            "meaning": meaning_for(
+                parse_guarantee(promise.declared),
+                inputs,
+                promise.secret,
+                columns.at_once,
+                known.report.people == "same",
+            ),
             "estimation": {"path": "protocol.json", "recipe": recipe},
             "guarantee": promise.declared,
             "level": promise.level,

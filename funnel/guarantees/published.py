@@ -61,7 +61,9 @@ def check_every_pair(guarantee: Guarantee, joint: Joint) -> None:
     )
 
 
-def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str], at_once: int) -> str:
+def meaning_for(
+    guarantee: Guarantee, read: Sequence[str], secret: Sequence[str], at_once: int, several: bool = False
+) -> str:
     """What a guarantee promises, with the observers it is for where a protocol reads the class of whole records.
 
     Parameters
@@ -72,8 +74,14 @@ def meaning_for(guarantee: Guarantee, read: Sequence[str], secret: Sequence[str]
     secret : sequence of str
     at_once : int
         How many columns of a whole record observers may know, whichever they are; 0 where these are named.
+    several : bool, optional
+        Whether a person may have several records, rows or versions, that follow one another.
     """
-    if tuple(read[-1:]) != (CLASS_COLUMN,) or not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
+    if not any(isinstance(part, SideChannels) for part in parts_of(guarantee)):
+        return guarantee.meaning
+    if several:
+        return f"{guarantee.meaning} Of a person with several records they know columns of one, whichever it is."
+    if tuple(read[-1:]) != (CLASS_COLUMN,):
         return guarantee.meaning
     known = [column for column in read[:-1] if column not in secret]
     if at_once:

@@ -181,7 +181,11 @@ def _privacy(
     block = PrivacyBlock(
         guarantee=report.guarantee,
         meaning=meaning_for(
-            parse_guarantee(report.guarantee), protocol.inputs.columns, spec.secret, spec.groups.at_once
+            parse_guarantee(report.guarantee),
+            protocol.inputs.columns,
+            spec.secret,
+            spec.groups.at_once,
+            report.people == "same",
         ),
         level=nats_of(figures.level),
         secret=spec.secret,

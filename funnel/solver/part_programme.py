@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import highspy
 import numpy as np
@@ -27,6 +26,7 @@ from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import integer_weights
 from funnel.solver.integer_balance import IMBALANCE, imbalance
+from funnel.solver.part_flows import PartFlows
 
 _INFINITY = highspy.kHighsInf
 # The relatively smaller budgets that are solved for; and what counts as broken, in people, for the largest coefficient.
@@ -35,8 +35,6 @@ _MARGIN, _BROKEN = 1e-7, 1e-7
 _TOLERANCES, _PER_PART, _ROUNDS = (1e-9, 1e-8, 1e-7), 3, 1_000
 # What a condition that whole numbers break is moved inside by, in people; how much more each time, and how often.
 _INSIDE, _FURTHER, _TRIES = 1e-6, 10.0, 6
-# Newton steps that put flows in balance; and people who are none where a secret is published.
-_STEPS, _DUST = 4, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,86 +148,29 @@ _Row = tuple[IntArray, FloatArray]
 
 
 class _Programme:
-    """The linear programme, with the rows that were broken so far.
-
-    Variables are M_t(k, h), as a table (t, k, h) in which k = h is not used, and then G_t(s, k), as a table (t, s, k).
-    """
+    """The linear programme, with the rows that were broken so far."""
 
     def __init__(self, known: AnyColumn, budgets: Budgets) -> None:
-        self._known, size = known, len(known.sizes)
-        self._secrets = len(known.counts) if known.publishes else 1
-        # The share of the people of a part who are read as each secret.
-        self._mass = known.given if known.publishes else np.ones((1, size))
-        self._outputs, self._moves = self._secrets * size, self._secrets * size * size
+        self._known, self._of = known, PartFlows.of(known)
         self._shares = known.people / known.sizes
         self._ratio = capped_exp(budgets.labels * (1 - _MARGIN)), capped_exp(budgets.labels)
         of_all = np.append(budgets.alone, np.full(len(known.known), budgets.knowing))
         self._limits, self._exactly = self._sides(of_all * (1 - _MARGIN)), self._sides(of_all)
         self._rows: dict[_Key, int] = {}
-        self._equations, self._values = self._balance()
-        self._most, self._shut = self._largest(), set[_Key]()
-        self._pairs = self._label_pairs()
-        self._gains = np.zeros(len(self._most))
-        own = np.arange(self._secrets)
-        self._gains[self._stay(own[:, np.newaxis], own[:, np.newaxis], np.arange(size))] = self._mass
+        self._most, self._shut = self._of.largest(), set[_Key]()
         self._solver = self._begun()
         self._prices = np.zeros(self._fixed)
-        self._add((side, 0, output, True) for side in range(len(self._limits)) for output in range(self._outputs))
+        self._add((side, 0, output, True) for side in range(len(self._limits)) for output in range(self._of.outputs))
 
     def _sides(self, budgets: FloatArray) -> FloatArray:
         """The limit of each belief, shape (sides, v); sides are up and down by secret."""
         factors = np.array([capped_exp(budget) for budget in budgets])
         return np.stack([factors**sign * prior for prior in self._known.before for sign in (1, -1)])
 
-    def _stay(self, published: IntArray, secret: IntArray, part: IntArray) -> IntArray:
-        """The variable G_t(s, k)."""
-        return self._moves + (published * self._secrets + secret) * len(self._known.sizes) + part
-
-    def _balance(self) -> tuple[Any, FloatArray]:
-        """All of a part go somewhere, whatever their secret, and to each output come as many as are there."""
-        from scipy.sparse import csr_array
-
-        sizes, secrets, outputs = self._known.sizes, self._secrets, self._outputs
-        size = len(sizes)
-        t, k, h = (one.ravel() for one in np.indices((secrets, size, size)))
-        moves, every = np.flatnonzero(k != h), np.arange(secrets)[:, np.newaxis]
-        to, of, part = (one.ravel() for one in np.indices((secrets, secrets, size)))
-        stays = self._moves + np.arange(len(to))
-        from_moves = (every * size + h[moves]).ravel()
-        rows = [from_moves, outputs + (t * size + k)[moves], of * size + part, outputs + to * size + part]
-        columns = [np.tile(moves, secrets), moves, stays, stays]
-        entries = [np.ones(len(from_moves)), np.ones(len(moves)), np.ones(len(stays)), self._mass[of, part]]
-        where = np.concatenate(rows), np.concatenate(columns)
-        equations = csr_array((np.concatenate(entries), where), shape=(2 * outputs, self._moves + len(stays)))
-        return equations, np.concatenate([np.tile(sizes, secrets), (self._mass * sizes).ravel()])
-
-    def _largest(self) -> FloatArray:
-        """What each variable is at most."""
-        sizes, secrets = self._known.sizes, self._secrets
-        moves = np.minimum((self._mass * sizes).ravel()[:, np.newaxis], sizes)
-        moves[np.arange(self._outputs), np.arange(self._outputs) % len(sizes)] = 0.0
-        stays = np.where(self._mass[:, np.newaxis] > 0, np.tile(sizes, (secrets, secrets, 1)), 0.0)
-        return np.concatenate([moves.ravel(), stays.ravel()])
-
-    def _label_pairs(self) -> tuple[IntArray, IntArray]:
-        """Variables of which the first is at most e^ε times the second."""
-        t, s, other, part = (one.ravel() for one in np.indices((*(self._secrets,) * 3, len(self._known.sizes))))
-        apart = (s != other) & (self._mass[t, part] > 0)
-        return self._stay(t, s, part)[apart], self._stay(t, other, part)[apart]
-
-    def _labels(self, ratio: float) -> Any:
-        """Rows of label LDP."""
-        from scipy.sparse import csr_array
-
-        high, low = self._pairs
-        rows = np.tile(np.arange(len(high)), 2)
-        entries = np.repeat([1.0, -ratio], len(high))
-        return csr_array((entries, (rows, np.concatenate([high, low]))), shape=(len(high), len(self._most)))
-
     @property
     def _fixed(self) -> int:
         """Rows that are there from the start."""
-        return len(self._values) + len(self._pairs[0])
+        return len(self._of.balance[1]) + len(self._of.label_pairs[0])
 
     def _begun(self) -> highspy.Highs:
         """Balance and label LDP; as many as possible stay."""
@@ -238,14 +179,15 @@ class _Programme:
         solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (("output_flag", False), ("parallel", "off"), ("threads", 1), ("random_seed", 0)):
             solver.setOptionValue(option, value)
-        matrix = vstack([self._equations, self._labels(self._ratio[0])], format="csc")
-        further = np.zeros(len(self._pairs[0]))
+        equations, values = self._of.balance
+        matrix = vstack([equations, self._of.labels(self._ratio[0])], format="csc")
+        further = np.zeros(self._fixed - len(values))
         programme = highspy.HighsLp()
         programme.num_row_, programme.num_col_ = matrix.shape
-        programme.col_cost_ = -self._gains
+        programme.col_cost_ = -self._of.unchanged
         programme.col_lower_, programme.col_upper_ = np.zeros(len(self._most)), self._most
-        programme.row_lower_ = np.concatenate([self._values, further - _INFINITY])
-        programme.row_upper_ = np.concatenate([self._values, further])
+        programme.row_lower_ = np.concatenate([values, further - _INFINITY])
+        programme.row_upper_ = np.concatenate([values, further])
         programme.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         programme.a_matrix_.start_ = matrix.indptr.astype(np.int32)
         programme.a_matrix_.index_ = matrix.indices.astype(np.int32)
@@ -260,10 +202,10 @@ class _Programme:
         published, part = divmod(output, len(self._known.sizes))
         come = self._shares[known] * sign * (self._known.given[secret] - limit)
         come[part] = 0.0
-        every = np.arange(self._secrets)
-        own = -sign * limit * self._mass[:, part]
+        every = np.arange(self._of.secrets)
+        own = -sign * limit * self._of.mass[:, part]
         own[secret if self._known.publishes else 0] += sign * self._known.given[secret, part]
-        columns = [output * len(come) + np.arange(len(come)), self._stay(np.array(published), every, np.array(part))]
+        columns = [output * len(come) + np.arange(len(come)), self._of.stay(np.array(published), every, np.array(part))]
         values = np.concatenate([come, own if agrees else 0.0 * own])
         some = np.flatnonzero(values)
         return np.concatenate(columns)[some], values[some]
@@ -300,9 +242,9 @@ class _Programme:
     def _close(self, columns: IntArray) -> None:
         """Let variables be 0; with people of one secret who stay those of every other, as label LDP has it."""
         size = len(self._known.sizes)
-        published, rest = np.divmod(columns[columns >= self._moves] - self._moves, self._secrets * size)
-        every = np.arange(self._secrets)[:, np.newaxis]
-        columns = np.concatenate([columns, self._stay(published, every, rest % size).ravel()])
+        published, rest = np.divmod(columns[columns >= self._of.moves] - self._of.moves, self._of.outputs)
+        every = np.arange(self._of.secrets)[:, np.newaxis]
+        columns = np.concatenate([columns, self._of.stay(published, every, rest % size).ravel()])
         none = np.zeros(len(columns))
         self._most[columns] = 0.0
         self._solver.changeColsBounds(len(columns), columns.astype(np.int32), none, none)
@@ -317,7 +259,7 @@ class _Programme:
         """
         for _ in range(_ROUNDS):
             self._solve()
-            share = float(self._gains @ self._flows) / self._known.sizes.sum()
+            share = float(self._of.unchanged @ self._flows) / self._known.sizes.sum()
             progress(f"{share:.5f} of the records unchanged at most", 0, None)
             # Further rows leave no more.
             if share < least:
@@ -326,17 +268,12 @@ class _Programme:
                 return
         raise SolverError("the search for a protocol between parts does not end; change epsilon slightly")
 
-    @property
-    def _stays(self) -> FloatArray:
-        """G (t, s, k)."""
-        return self._flows[self._moves :].reshape(self._secrets, self._secrets, -1)
-
     def _broken(self) -> Iterator[_Key]:
         """The rows that flows break most, of every output and side."""
-        known, stays = self._known, self._stays
-        moved = self._flows[: self._moves].reshape(self._outputs, -1)
-        people = np.tile(known.people, (1, self._secrets))
-        sizes, weighted = np.tile(known.sizes, self._secrets), (stays * self._mass).sum(axis=1).ravel()
+        known, secrets, mass = self._known, self._of.secrets, self._of.mass
+        moved, stays = self._of.split(self._flows)
+        people = np.tile(known.people, (1, secrets))
+        sizes, weighted = np.tile(known.sizes, secrets), (stays * mass).sum(axis=1).ravel()
         for side, limits in enumerate(self._limits):
             secret, sign = side // 2, 1 - 2 * (side % 2)
             tells = known.given[secret]
@@ -344,8 +281,8 @@ class _Programme:
             come, largest = brought @ moved.T, np.abs(brought).max(axis=1)[:, np.newaxis]
             read = secret if known.publishes else 0
             stay = sign * ((stays[:, read] * tells).ravel() - limits[:, np.newaxis] * weighted)
-            of_each = [tells * (s == read) - limits[:, np.newaxis] * mass for s, mass in enumerate(self._mass)]
-            together = np.maximum(largest, np.tile(np.abs(of_each).max(axis=0), (1, self._secrets)))
+            of_each = [tells * (s == read) - limits[:, np.newaxis] * of_secret for s, of_secret in enumerate(mass)]
+            together = np.maximum(largest, np.tile(np.abs(of_each).max(axis=0), (1, secrets)))
             for agrees, amounts in (
                 (False, np.where(people < sizes, come / largest, 0.0)),
                 (True, np.where(people > 0, (come + stay) / together, 0.0)),
@@ -391,21 +328,22 @@ class _Programme:
         1[stays] - z - π a) times what a variable is at most; or times 0 where a row without a negative number is above
         0.
         """
-        prices, of_labels, of_rows = np.split(-self._prices, [len(self._values), self._fixed])
-        gains = self._gains - self._equations.T @ prices
-        gains -= self._labels(self._ratio[1]).T @ np.maximum(0.0, of_labels)
+        prices, of_labels, of_rows = np.split(-self._prices, [len(self._of.balance[1]), self._fixed])
+        equations, values = self._of.balance
+        gains = self._of.unchanged - equations.T @ prices
+        gains -= self._of.labels(self._ratio[1]).T @ np.maximum(0.0, of_labels)
         for key, price in zip(self._rows, np.maximum(0.0, of_rows), strict=True):
             if price:
                 scale = np.abs(self._row(self._limits, key)[1]).max()
                 columns, row = self._row(self._exactly, key)
                 gains[columns] -= price / scale * row
-        proven = prices @ self._values + (np.maximum(0.0, gains) * self._proven_most).sum()
+        proven = prices @ values + (np.maximum(0.0, gains) * self._proven_most).sum()
         return float(proven / self._known.sizes.sum())
 
     @property
     def _proven_most(self) -> FloatArray:
         """What each variable is at most, without a margin."""
-        most = self._largest()
+        most = self._of.largest()
         for key in self._shut:
             columns, row = self._row(self._exactly, key)
             if row.min() >= 0:
@@ -413,26 +351,5 @@ class _Programme:
         return most
 
     def channel(self) -> FloatArray:
-        """P(output | input) of the flows, (o, o): label LDP holds, and sums are right as nearly as floats can tell."""
-        sizes, secrets = self._known.sizes, self._secrets
-        if secrets > 1:
-            stays = self._stays
-            most = stays.max(axis=1, keepdims=True)
-            stays[:] = np.where(most > _DUST, np.maximum(stays, most / self._ratio[0]), 0.0)
-        flows = _balanced(self._flows, self._equations, self._values)
-        moved = flows[: self._moves].reshape(self._outputs, 1, -1) / sizes
-        channel = np.repeat(moved, secrets, axis=1)
-        stays = flows[self._moves :].reshape(secrets, secrets, -1) / sizes
-        output = np.arange(self._outputs)
-        published, part = np.divmod(output, len(sizes))
-        channel[output, :, part] = stays[published, :, part]
-        return channel.reshape(self._outputs, -1)
-
-
-def _balanced(flows: FloatArray, equations: Any, values: FloatArray) -> FloatArray:
-    """Flows that meet equations as nearly as floats can tell; what is 0 stays so."""
-    for _ in range(_STEPS):
-        system = ((equations * flows) @ equations.T).toarray()
-        factors = np.linalg.lstsq(system, values - equations @ flows)[0]
-        flows = flows * (1 + equations.T @ factors)
-    return flows
+        """P(output | input) of the flows that were found, (o, o)."""
+        return self._of.channel(self._flows, self._ratio[0])

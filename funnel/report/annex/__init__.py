@@ -35,7 +35,9 @@ def render_annex(report: PublicReport, protocol: ProtocolDocument) -> str:
         {
             "report": report,
             "guarantee": guarantee,
-            "meaning": meaning_for(guarantee, protocol.inputs.columns, report.secret.columns, report.at_once),
+            "meaning": meaning_for(
+                guarantee, protocol.inputs.columns, report.secret.columns, report.at_once, report.people == "same"
+            ),
             "extent": "; ".join(f"{part} is {part.extent}" for part in parts_of(guarantee)),
             "compared": "odds of two values" if guarantee.lift_limits is None and guarantee.ratio_limit else "a belief",
             "covers_columns": any(isinstance(part, SideChannels) for part in parts_of(guarantee)),

@@ -29,7 +29,7 @@ def render_public(numbers: PublicReport) -> str:
     """
     guarantee = parse_guarantee(numbers.guarantee)
     read = numbers.published.columns if numbers.unchanged is None else [one.column for one in numbers.unchanged.columns]
-    promised = promised_by(guarantee, read, numbers.secret.columns, numbers.at_once)
+    promised = promised_by(guarantee, read, numbers.secret.columns, numbers.at_once, numbers.people == "same")
     return render(
         "public.html.jinja",
         {

@@ -59,16 +59,17 @@ class Promise:
 
 
 def promised_by(
-    guarantee: Guarantee, read: Sequence[str] = (), secret: Sequence[str] = (), at_once: int = 0
+    guarantee: Guarantee, read: Sequence[str] = (), secret: Sequence[str] = (), at_once: int = 0, several: bool = False
 ) -> Promise:
-    """The limits that a guarantee sets for a protocol that reads these columns; ``at_once`` as for `meaning_for`.
+    """The limits that a guarantee sets for a protocol that reads these columns; ``at_once`` and ``several`` as for
+    `meaning_for`.
 
     Limits and words are those of the guarantee itself, so that adding one needs no change here. LIP and LDP, and what
     derives from them, have longer words in the templates of the report, with an example from the data.
     """
     kind = "lip" if isinstance(guarantee, LIP) else "ldp" if isinstance(guarantee, LDP) else "other"
     factor = capped_exp(guarantee.budget)
-    meaning = meaning_for(guarantee, read, secret, at_once)
+    meaning = meaning_for(guarantee, read, secret, at_once, several)
     return Promise(kind, meaning, factor, guarantee.lift_limits, guarantee.ratio_limit)
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from funnel import LDP, LIP, Guarantee
+from funnel import LDP, LIP, SRLIP, Guarantee
+from funnel.guarantees.several import Several
 from funnel.report.public.report_tables import promised_by
 
 PRIORS = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(lambda counts: np.array(counts) / sum(counts))
@@ -59,3 +60,11 @@ def test_which_limits_each_guarantee_sets(novel: Guarantee) -> None:
     assert promised_by(LDP(1.0)).lift_limits is None
     assert promised_by(novel).kind == "other"
     assert promised_by(novel).lift_limits is promised_by(novel).ratio_limit is None
+
+
+def test_of_several_records_of_a_person_observers_know_columns_of_one() -> None:
+    """The bound is for these; what somebody who knows columns of two rows may conclude is not bounded."""
+    for guarantee in (SRLIP(1.0), Several([LIP(1.0), SRLIP(2.0)])):
+        assert promised_by(guarantee, several=True).meaning.endswith("they know columns of one, whichever it is.")
+        assert promised_by(guarantee).meaning == guarantee.meaning
+    assert promised_by(LIP(1.0), several=True).meaning == LIP(1.0).meaning
