@@ -333,7 +333,8 @@ def grown(
         return found
     people = joint.counts.sum(axis=0)
     most = [np.bincount(codes, people).max() for codes in joint.inputs.codes.T]
-    if rare := [column for column, count in zip(joint.inputs.columns, most, strict=True) if count < least]:
+    rare = [column for column, count in zip(joint.inputs.columns, most, strict=True) if count < least]
+    if rare and joint.n >= 2 * least:
         raise DataError(
             f"no value of {listed(rare)} has {least} records, so the records make no two classes; put values into "
             "intervals or groups ([recode]), or publish fewer columns"

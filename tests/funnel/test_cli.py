@@ -511,6 +511,7 @@ def test_one_record_is_not_several(unique: int, said: str) -> None:
         "whole": None,
         "share": 0.5,
         "error": 0.0,
+        "any_error": 0.0,
         "secrets": [],
         "rare_unchanged": None,
         "unique": unique,

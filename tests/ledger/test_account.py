@@ -20,7 +20,7 @@ from funnel.pipeline.ledger.holding import Patience
 from funnel.pipeline.ledger.ledger import Ledger
 from funnel.readers.source_files import file_digest
 from funnel.release.files import private_folder
-from funnel.release.layout import Version
+from funnel.release.layout import SIGNATURE_FILE, Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.release.signature import sign_release
@@ -46,7 +46,7 @@ def spec(folder: Path, url: str | None = None, name: str = "people", **output: s
     )
 
 
-def record(version: str, series: Series) -> Record:
+def record(version: str, signature: str = DIGEST) -> Record:
     origin = Origin(
         spec=DIGEST,
         source="a" * 64,
@@ -65,7 +65,7 @@ def record(version: str, series: Series) -> Record:
         origin=origin,
         rows=10,
         fresh=True,
-        files={"data/records.parquet": DIGEST},
+        files={"data/records.parquet": DIGEST, SIGNATURE_FILE: signature},
         frequencies=OPEN_COUNTS,
         software={"funnel": "0.1.0"},
     )
@@ -81,7 +81,7 @@ def put(described: ReleaseSpec, series: Series, account: Account | None, version
         verdict = judged(folder)
         folder.verdict.write_bytes(verdict.to_bytes())
         sign_release(described, folder, version, "2026-05-01T12:00:00+00:00", verdict.files)
-        folder.record.write_bytes(record(version, series).to_bytes())
+        folder.record.write_bytes(record(version, file_digest(folder.signature)).to_bytes())
         if account is not None:
             account.publishing(folder)
         signature = file_digest(folder.signature)
@@ -220,7 +220,7 @@ def test_a_version_that_is_refused_at_the_last_moment(tmp_path: Path) -> None:
             folder.protocol.write_text("judged")
             verdict = judged(folder)
             folder.verdict.write_bytes(verdict.to_bytes())
-            folder.record.write_bytes(record("1.0.0", series).to_bytes())
+            folder.record.write_bytes(record("1.0.0").to_bytes())
             account.publishing(folder)
             folder.protocol.write_text("another")
             series.publish(folder, Version(1, 0, 0), verdict, lambda *_: None)
@@ -350,8 +350,8 @@ def test_a_record_that_was_exchanged_with_what_the_workspace_knows_is_refused(tm
     release(described, "1.0.0")
     path = tmp_path / "work" / "internal" / "people" / "1.0.0" / "release.json"
     kept = next((tmp_path / "work" / "people" / "records").rglob("1.0.0.json"))
-    with open_series(described) as series:
-        changed = record("1.0.0", series).model_copy(update={"rows": 11}).to_bytes()
+    with open_series(described):
+        changed = record("1.0.0").model_copy(update={"rows": 11}).to_bytes()
     path.write_bytes(changed)
     kept.write_bytes(changed)
     with pytest.raises(LedgerError, match="not the one that the ledger names"):
@@ -391,7 +391,7 @@ def test_runs_about_the_same_people_wait_for_one_another(tmp_path: Path) -> None
 def test_what_the_history_of_a_version_is(tmp_path: Path) -> None:
     described = spec(tmp_path)
     with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
-        told = record("1.0.0", series)
+        told = record("1.0.0")
         history = {
             name: value
             for name, value in {

@@ -117,12 +117,6 @@ PROTECTING = [
                 "epsilon, key=key)",
                 "epsilon)",
             ),
-            (
-                "the least noisy count of a name is three records lower",
-                "values that one person alone has, more often than delta says",
-                "least = share.threshold",
-                "least = share.threshold - 3",
-            ),
         )
     ),
 ]

@@ -21,6 +21,7 @@ from funnel.frequencies.averages import NoisyAverages
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.public_counts import Frequencies
 from funnel.joint import IntArray, Joint
+from funnel.pipeline.expectations import frequency_claims
 from funnel.pipeline.flows import pipeline
 from funnel.pipeline.flows.pipeline import Done, run_release
 from funnel.pipeline.tasks import ingest
@@ -217,6 +218,8 @@ def test_another_secret_of_one_person_changes_no_public_byte(
 
 def test_nor_where_the_names_of_values_are_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "learned_codings", lambda spec, source, *_: learn_codings(spec, source, known=LEARNED))
+    # As if the secret of the series gave the noise that names these.
+    monkeypatch.setattr(frequency_claims, "named_values", lambda _, column, *__: frozenset(LEARNED[column]))
     table = adult_rows()
     one = released(tmp_path / "one", NOISE, table, monkeypatch)
     other = released(tmp_path / "other", NOISE, with_another_secret(table), monkeypatch, one.noisy)

@@ -25,7 +25,7 @@ from tests.releases import make_release
 
 NOISY = (
     SPEC.replace('protection = "none"', 'protection = "noise"')
-    + "\n[limits]\nset_aside = 0.5\n\n[output]\ncsv = true\n"
+    + "\n[limits]\nset_aside = 0.6\n\n[output]\ncsv = true\n"
 )
 DOCUMENTS = ("protocol.json", "datapackage.json", "signature.json", "frequencies.json", "report.json")
 VALUES: tuple[Any, ...] = (

@@ -349,7 +349,7 @@ MUTANTS: list[Line] = [
     ("funnel.donors.record_classes", "name.partition(PART)[0]", "name.partition(PART)[2]", "level"),
     ("funnel.solver.part_programme", "for part in parts), knowing", "for part in parts), 2 * knowing", "one column"),
     ("funnel.solver.part_programme", "return Budgets(min(", "return Budgets(2 * min(", "record"),
-    ("funnel.solver.part_programme", "1, -1) / sizes", "1, -1) / sizes[:, np.newaxis]", None),
+    ("funnel.solver.part_flows", "(one / self.sizes for", "(one / self.sizes[::-1] for", None),
     ("funnel.solver.part_programme", "if agrees else 0.0", "if not agrees else 0.0", None),
     ("funnel.sampling.donors", "_below(other, moved, words)", "_below(size, moved, words)", "donors"),
     ("funnel.sampling.donors", "counts, classes.draws_evenly)", "counts, False)", "donors"),
@@ -368,8 +368,8 @@ OF_SECRET: list[Line] = [
         "one column",
     ),
     ("funnel.solver.part_programme", "capped_exp(budgets.labels * (1", "capped_exp(2 * budgets.labels * (1", None),
-    ("funnel.solver.part_programme", "self._mass = known.given if", "self._mass = np.ones_like(known.given) if", None),
-    ("funnel.solver.part_programme", "(s != other) &", "(s > other) &", None),
+    ("funnel.solver.part_flows", "known.sizes, known.given if", "known.sizes, np.ones_like(known.given) if", None),
+    ("funnel.solver.part_flows", "(s != other) &", "(s > other) &", None),
     ("funnel.class_parts", "tells[:, self.class_of] * people", "tells[:, self.class_of] * people[::-1]", None),
 ]
 
@@ -437,7 +437,7 @@ def test_beliefs_without_the_probability_of_the_published_secret_are_noticed() -
     of_all = Patch(
         "funnel.solver.part_programme",
         "own[secret if self._known.publishes else 0] +=",
-        "own[slice(None) if known else secret] += (self._mass[:, part] if known else 1.0) *",
+        "own[slice(None) if known else secret] += (self._of.mass[:, part] if known else 1.0) *",
     )
     with patched(decides):
         assert complaints(joint, solved(joint, WITH_SECRET)) == []
