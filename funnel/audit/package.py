@@ -157,7 +157,7 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
                 inputs,
                 promise.secret,
                 columns.at_once,
-                known.report.people == "same",
+                privacy.get("people") == "same",
             ),
             "estimation": {"path": "protocol.json", "recipe": recipe},
             "guarantee": promise.declared,
