@@ -75,6 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     done = set()
     for item in items:
         test = getattr(item, "obj", None)
+        # A method of a class has the settings of its function.
+        test = getattr(test, "__func__", test)
         # Cases of one parametrised test are one function.
         if test is not None and is_hypothesis_test(test) and test not in done:
             own = getattr(test, _SETTINGS)
