@@ -91,7 +91,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         key = _unit_key(spec, read) if spec.follows_units else None
     codings = learned_codings(spec, source, digest, workspace, progress, key)
     unfit = tuple(misfits(spec, codings))
-    with _distinct_checked(spec, codings.n_rows) as seen:
+    with _distinct_checked(spec) as seen:
         counted = count_joint(spec, progress, source, codings, seen)
     if is_wide(spec, counted, codings):
         counted = classify_records(spec, counted, codings, None, progress).joint
@@ -109,17 +109,16 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
 
 
 @contextmanager
-def _distinct_checked(spec: ReleaseSpec, rows: int) -> Iterator[Callable[[pa.RecordBatch], None] | None]:
+def _distinct_checked(spec: ReleaseSpec) -> Iterator[Callable[[pa.RecordBatch], None] | None]:
     """Is told of all rows; at the end refuses units and record keys that a release would refuse, in the same words."""
     # Only whether they are distinct is asked, so any secret will do.
     key = None if spec.record_key is None else RecordKey(spec.record_key, secrets.token_bytes(32))
-    with distinct_people(spec, rows, key) as (keys, units):
+    with distinct_people(spec, key) as (keys, units):
 
         def seen(batch: pa.RecordBatch) -> None:
-            if units is not None:
-                units.add(batch)
-            if keys is not None:
-                keys.column(batch)
+            for one in (units, keys):
+                if one is not None:
+                    one.column(batch)
 
         yield None if units is None and keys is None else seen
 

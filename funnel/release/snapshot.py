@@ -20,9 +20,8 @@ from funnel.readers.formats import Source, open_source
 from funnel.release.document import dump
 from funnel.release.files import FileRef, Sink, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
-from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn
+from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn, Units
 from funnel.sampling.keyed import RecordKey, key_kind
-from funnel.sampling.units import Units
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.counting import recoded
 from funnel.spec import ReleaseSpec
@@ -204,7 +203,7 @@ def _write(
             if KEY_COLUMN in spec.columns:
                 raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
             fields.append((KEY_COLUMN, KEY_TYPE))
-        keys, units = stack.enter_context(distinct_people(spec, codings.n_rows, record_key, incoming))
+        keys, units = stack.enter_context(distinct_people(spec, record_key, incoming))
         sink = stack.enter_context(Sink(incoming / DATA))
         writer = stack.enter_context(
             # Digests are all different: a dictionary of them would only cost time.
@@ -216,7 +215,7 @@ def _write(
             source,
             codings,
             key_column=None if keys is None else keys.column,
-            seen=None if units is None else units.add,
+            seen=None if units is None else units.column,
         )
         # Of one size, whatever the batches: what is made of a snapshot is cut along them.
         for group in even_tables(batches, GROUP_ROWS):
@@ -230,7 +229,7 @@ def _write(
 
 @contextmanager
 def distinct_people(
-    spec: ReleaseSpec, rows: int, record_key: RecordKey | None, directory: Path | None = None
+    spec: ReleaseSpec, record_key: RecordKey | None, directory: Path | None = None
 ) -> Iterator[tuple[KeyColumn | None, Units | None]]:
     """What is to see all rows; at the end it refuses units that have several, and keys that do not identify records."""
     with ExitStack() as stack:
@@ -238,7 +237,7 @@ def distinct_people(
         if record_key is not None:
             keys = stack.enter_context(KeyColumn(record_key, missing, directory, spec.follows_units))
         if spec.unit is not None and not spec.follows_units:
-            units = stack.enter_context(Units(spec.unit, rows, missing, directory))
+            units = stack.enter_context(Units(spec.unit, missing, directory))
         yield keys, units
         # Whoever names units is told of them rather than of keys that are theirs.
         for one in (units, keys):

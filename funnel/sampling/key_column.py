@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 
 import numpy as np
 import pyarrow as pa
 
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.keyed import (
     DIGEST_BYTES,
@@ -15,7 +16,6 @@ from funnel.sampling.keyed import (
     RecordKey,
     count_missing_keys,
     key_digests,
-    key_marks,
     missing_keys_error,
     repeated_keys_error,
 )
@@ -57,7 +57,7 @@ class KeyColumn(Closing):
         self._several = several
         self._missing_texts = missing
         self._distinct = DistinctKeys(directory)
-        self._missing = 0
+        self._records = self._missing = 0
 
     def column(self, batch: pa.RecordBatch) -> pa.Array:
         """The digests of the keys of a batch; from the first row without a key on, nulls.
@@ -68,13 +68,14 @@ class KeyColumn(Closing):
             If a key column is not of text or whole numbers.
         """
         keys = with_missing(batch, self._record_key, self._missing_texts)
+        self._records += batch.num_rows
         self._missing += count_missing_keys(keys, self._record_key)
         if self._missing:
             # Nothing can be released any more; go on only to say how many records have no key.
             return pa.nulls(batch.num_rows, KEY_TYPE)
         digests = key_digests(keys, self._record_key)
         if not self._several:
-            self._distinct.add(key_marks(keys, self._record_key, digests))
+            self._distinct.add(digests)
         return key_array(digests)
 
     def check(self) -> None:
@@ -87,13 +88,54 @@ class KeyColumn(Closing):
         """
         if self._missing:
             raise missing_keys_error(self._missing, self._record_key)
-        repeated = self._distinct.repeated()
-        if repeated:
-            raise repeated_keys_error(repeated, self._record_key)
+        keys, _ = self._distinct.counts()
+        if not self._several and keys < self._records:
+            raise repeated_keys_error(self._records - keys, self._record_key)
 
     def close(self) -> None:
         """Remove what is held on disk."""
         self._distinct.close()
+
+
+class Units(KeyColumn):
+    """Refuses a table in which a unit has several rows; the digests that it knows units by are nobody else's.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Whose values together are unique to a unit.
+    missing, directory
+        As of `KeyColumn`.
+    """
+
+    def __init__(
+        self, columns: tuple[str, ...], missing: tuple[str, ...] = (), directory: str | os.PathLike[str] | None = None
+    ) -> None:
+        super().__init__(RecordKey(columns, secrets.token_bytes(32)), missing, directory)
+
+    def check(self) -> None:
+        """Refuse the rows seen so far if several are of one unit.
+
+        Raises
+        ------
+        SpecError
+            That says how many units, not which.
+        DataError
+            If rows have no unit.
+        """
+        named = ", ".join(map(repr, self._record_key.columns))
+        if self._missing:
+            raise DataError(
+                f"{self._missing:,} records have no value in the unit {named}; drop them or give every record its unit"
+            )
+        units, several = self._distinct.counts()
+        if several:
+            raise SpecError(
+                f"{several:,} of {units:,} units ({named}) have several rows, {self._records - units + several:,} in "
+                "all, and the bound would hold for each row but not for the unit: add [history] people = "
+                '"same", so that the rows of a unit are drawn under one bound, also where there will be no other '
+                "version; or make one row of every unit"
+            )
 
 
 def with_missing(batch: pa.RecordBatch, record_key: RecordKey, missing: tuple[str, ...]) -> pa.RecordBatch:

@@ -31,9 +31,6 @@ _LABEL, _LABEL_OF_SERIES = b"funnel record words 1", b"funnel record words 2"
 DigestArray = npt.NDArray[np.uint64]
 """Digests of record keys, shape (rows, 2)."""
 
-Marks = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
-"""What differs where record keys differ; see `key_marks`."""
-
 
 @dataclass(frozen=True)
 class RecordKey:
@@ -185,28 +182,6 @@ def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose
     parts = (_self_delimiting(column) for column in columns)
     composites = (b"".join(row) for row in zip(*parts, strict=True))
     return _hashed(composites, _derived(record_key, "composite", purpose, 64), batch.num_rows)
-
-
-def key_marks(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, digests: DigestArray) -> Marks:
-    """What tells the keys of records apart: the key itself where it is one whole number, else its digest.
-
-    Parameters
-    ----------
-    batch, record_key
-        As in `key_digests`.
-    digests : ndarray of uint64, shape (rows, 2)
-        The `key_digests` of the batch.
-
-    Returns
-    -------
-    ndarray of int64 or uint64, shape (rows,), or of uint64, shape (rows, 2)
-        Of uint64 where the key is one column of that type.
-    """
-    columns = _key_columns(batch, record_key)
-    if len(columns) > 1 or not pa.types.is_integer(columns[0].type):
-        return digests
-    numbers = numbers_of(columns[0])
-    return numbers.view(np.uint64) if numbers.dtype == np.uint64 else numbers.astype(np.int64, copy=False)
 
 
 def count_missing_keys(batch: pa.RecordBatch | pa.Table, record_key: RecordKey) -> int:

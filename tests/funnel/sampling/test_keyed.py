@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import Counter
 from hashlib import blake2b
 
 import numpy as np
@@ -25,7 +26,6 @@ from funnel.sampling.keyed import (
     encrypted_words,
     key_digests,
     key_kind,
-    key_marks,
     word_key,
 )
 
@@ -209,9 +209,9 @@ def test_repeated_keys_are_counted_over_the_whole_stream(values: list[int], cut:
         patch.setattr(distinct, "_HELD_ROWS", 16)
         patch.setattr(distinct, "_BUCKET_ROWS", 2)
         for start in range(0, len(values), cut):
-            some = batch.slice(start, cut)
-            keys.add(key_marks(some, key, key_digests(some, key)))
-        assert keys.repeated() == len(values) - len(set(values))
+            keys.add(key_digests(batch.slice(start, cut), key))
+        counts = Counter(values)
+        assert keys.counts() == (len(counts), sum(count > 1 for count in counts.values()))
 
 
 def test_a_bucket_that_cannot_be_split_is_counted() -> None:
@@ -219,54 +219,46 @@ def test_a_bucket_that_cannot_be_split_is_counted() -> None:
         patch.setattr(distinct, "_HELD_ROWS", 1)
         patch.setattr(distinct, "_BUCKET_ROWS", 1)
         for number in (7, 7, 8, 7):
-            keys.add(np.array([number]))
-        assert keys.repeated() == 2
+            keys.add(np.array([[number, 0]], dtype=np.uint64))
+        assert keys.counts() == (2, 1)
 
 
 def test_keys_that_runs_repeat_are_counted_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every key once in each of four runs; no more are looked at together than a run or a bucket may hold."""
     looked_at: list[int] = []
-    real = distinct._once
+    real = distinct._at_most_twice
 
-    def noted(ordered: np.ndarray) -> tuple[np.ndarray, int]:
-        looked_at.append(len(ordered))
-        return real(ordered)
+    def noted(digests: np.ndarray) -> np.ndarray:
+        looked_at.append(len(digests))
+        return real(digests)
 
-    monkeypatch.setattr(distinct, "_once", noted)
+    monkeypatch.setattr(distinct, "_at_most_twice", noted)
     monkeypatch.setattr(distinct, "_HELD_ROWS", 500)
     monkeypatch.setattr(distinct, "_BUCKET_ROWS", 10)
-    numbers = np.arange(500)
+    digests = key_digests(table(*range(500)), ID)
     with DistinctKeys() as keys:
         for _ in range(4):
-            keys.add(numbers.copy())
+            keys.add(digests)
         # About 30 of 2,000 in every bucket: all are split, and each run of a bucket is looked at as well.
         monkeypatch.setattr(distinct, "_HELD_ROWS", 20)
         looked_at.clear()
-        assert keys.repeated() == 1500
+        assert keys.counts() == (500, 500)
     assert max(looked_at) <= 20
+
+
+def test_a_key_that_all_records_have_takes_no_room() -> None:
+    digests = np.repeat(key_digests(table(7), ID), 100_000, axis=0)
+    with DistinctKeys() as keys:
+        for _ in range(6):
+            keys.add(digests)
+        assert keys.counts() == (1, 1)
+        assert sum(keys._spill.sizes()) <= 2 * 6
 
 
 def test_digests_alike_in_one_half_are_not_the_same_key() -> None:
     with DistinctKeys() as keys:
         keys.add(np.array([[5, 1], [5, 2], [6, 1], [5, 1]], dtype=np.uint64))
-        assert keys.repeated() == 1
-
-
-@pytest.mark.parametrize(
-    "kind", [pa.int8(), pa.int64(), pa.uint32(), pa.uint64(), pa.dictionary(pa.int8(), pa.int16())]
-)
-def test_a_whole_number_marks_itself(kind: pa.DataType) -> None:
-    batch = pa.record_batch({"id": pa.array([0, 1, 100], kind)})
-    marks = key_marks(batch, ID, key_digests(batch, ID))
-    assert marks.tolist() == [0, 1, 100]
-    assert marks.dtype == (np.uint64 if kind == pa.uint64() else np.int64)
-
-
-def test_a_key_that_changes_its_type_is_refused() -> None:
-    with DistinctKeys() as keys:
-        keys.add(np.array([2**64 - 1], dtype=np.uint64))
-        with pytest.raises(DataError, match="record key changes its type"):
-            keys.add(np.array([-1]))
+        assert keys.counts() == (3, 1)
 
 
 def test_keys_in_a_dictionary_are_of_the_kind_of_its_values() -> None:
