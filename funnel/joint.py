@@ -227,16 +227,6 @@ class Joint:
         if not counted:
             names = ", ".join(secret_columns + input_columns)
             raise DataError(f"the table has no rows, so the joint distribution of {names} cannot be estimated")
-        return cls._from_counter(counted, ranks, secret_columns, input_columns)
-
-    @classmethod
-    def _from_counter(
-        cls,
-        counted: Counter[tuple[str, ...]],
-        ranks: dict[str, dict[str, int]],
-        secret_columns: tuple[str, ...],
-        input_columns: tuple[str, ...],
-    ) -> Joint:
         width = len(secret_columns)
 
         def ordered(symbols: set[tuple[str, ...]], columns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

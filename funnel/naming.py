@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
-from funnel.protocol import FloatArray, WeightArray
+from funnel.protocol import WeightArray
 from funnel.sparse_weights import SparseWeights
 
 OTHERS = "others"
@@ -38,7 +38,9 @@ def name_outputs(weights: WeightArray | SparseWeights, inputs: Alphabet, publish
     Alphabet
         b distinct symbols over the published columns; none equals a true value unless it can only mean that value.
     """
-    per_column = [_column_names(weights, inputs, inputs.columns.index(column)) for column in published]
+    is_wide = isinstance(weights, SparseWeights)
+    entries = weights if isinstance(weights, SparseWeights) else SparseWeights.of(weights)
+    per_column = [_column_names(entries, inputs, inputs.columns.index(column), is_wide) for column in published]
     taken: set[tuple[str, ...]] = set()
     numbers: dict[tuple[str, ...], int] = {}
     symbols = []
@@ -53,39 +55,29 @@ def name_outputs(weights: WeightArray | SparseWeights, inputs: Alphabet, publish
     return _apart_from_true_values(symbols, per_column, inputs, published)
 
 
-def _column_names(weights: WeightArray | SparseWeights, inputs: Alphabet, position: int) -> list[str]:
+def _column_names(weights: SparseWeights, inputs: Alphabet, position: int, as_listed: bool) -> list[str]:
     values = [symbol[position] for symbol in inputs.symbols]
     distinct = list(dict.fromkeys(values))
     place = {value: code for code, value in enumerate(distinct)}
     codes = np.array([place[value] for value in values])
-    true_values = set(distinct)
-    if isinstance(weights, SparseWeights):
-        known: dict[tuple[int, ...], str] = {}
-        names = []
-        for order, strength in _readiest(weights, codes, len(distinct)):
-            # Of wide tables most outputs are made of the same few values of a column.
-            key = (*order, -1, *(code for code in order if strength[code] >= strength[order[0]] / 2))
-            if key not in known:
-                known[key] = _one_name(order, strength, distinct, true_values, as_listed=True)
-            names.append(known[key])
-        return names
-    rows = weights.astype(np.float64)
-    # How readily a value produces the output: its likeliest input symbol, whatever else the symbol holds.
-    strength_of = np.zeros((len(rows), len(distinct)))
-    for code in range(len(distinct)):
-        strength_of[:, code] = rows[:, codes == code].max(axis=1)
-    return [_one_name(_order(row), dict(enumerate(row.tolist())), distinct, true_values) for row in strength_of]
-
-
-def _order(strength: FloatArray) -> list[int]:
-    order: list[int] = np.argsort(-strength, kind="stable")[: np.count_nonzero(strength > 0)].tolist()
-    return order
+    known: dict[tuple[int, ...], str] = {}
+    names = []
+    for order, strength in _readiest(weights, codes, len(distinct)):
+        # Of wide tables most outputs are made of the same few values of a column.
+        key = (*order, -1, *(code for code in order if strength[code] >= strength[order[0]] / 2))
+        if key not in known:
+            known[key] = _one_name(order, strength, distinct, as_listed)
+        names.append(known[key])
+    return names
 
 
 def _readiest(
     weights: SparseWeights, codes: npt.NDArray[np.intp], number: int
 ) -> Iterator[tuple[list[int], dict[int, float]]]:
-    """For every output the values that can produce it, the readiest first, and how readily each does."""
+    """For every output the values that can produce it, the readiest first, and how readily each does.
+
+    That is as its likeliest input symbol does, whatever else the symbol holds.
+    """
     key, place = np.unique(weights.outputs * number + codes[weights.inputs], return_inverse=True)
     strength = np.zeros(len(key))
     np.maximum.at(strength, place, weights.values.astype(np.float64))
@@ -98,9 +90,7 @@ def _readiest(
         yield here, dict(zip(here, strength_list[start:end], strict=True))
 
 
-def _one_name(
-    order: list[int], strength: dict[int, float], distinct: list[str], true_values: set[str], as_listed: bool = False
-) -> str:
+def _one_name(order: list[int], strength: dict[int, float], distinct: list[str], as_listed: bool) -> str:
     if len(order) == 1:
         return distinct[order[0]]
     named, rest = order, []
@@ -109,7 +99,7 @@ def _one_name(
     parts = [distinct[code] for code in (sorted(named) if as_listed else named)] + rest
     name = " or ".join(parts)
     # A source may itself hold the value "A or B".
-    while name in true_values:
+    while name in distinct:
         name += " (mixed)"
     return name
 

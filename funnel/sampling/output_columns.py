@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from typing import Protocol as Interface
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +25,6 @@ _PIECE_ROWS = 1 << 16
 
 WRITE_SETTINGS: dict[str, Any] = {"compression": "zstd", "write_batch_size": _PIECE_ROWS}
 """How released files are written; what a copy must be written with to be compared with a release."""
-
-
-class Columns(Interface):
-    """What turns output codes into published columns."""
-
-    schema: pa.Schema
-
-    def batch(self, codes: npt.NDArray[np.integer[Any]]) -> pa.RecordBatch:
-        """The columns of some rows."""
 
 
 class CodedColumns:
@@ -129,11 +119,11 @@ class ReleaseWriter(Closing):
     Parameters
     ----------
     path : path
-    columns : Columns
-        `OutputColumns` of a protocol, or others of the same kind.
+    columns : CodedColumns
+        `OutputColumns` of a protocol, or of whole records.
     """
 
-    def __init__(self, path: str | os.PathLike[str], columns: Columns) -> None:
+    def __init__(self, path: str | os.PathLike[str], columns: CodedColumns) -> None:
         self._columns = columns
         self._writer = pq.ParquetWriter(Path(path), self._columns.schema, **WRITE_SETTINGS)
 

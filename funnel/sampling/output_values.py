@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
@@ -23,47 +22,38 @@ ToDonate = Callable[[pa.RecordBatch, int], WordArray]
 """A word for every row of a batch that its donor is drawn with; another one for every attempt."""
 
 
-class Published(Interface):
-    """What stands for the published values of a row, as one number."""
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What stands for the published values of a row, as one number: the output of a protocol itself.
 
-    @property
-    def size(self) -> int:
-        """How many such numbers there are."""
+    Parameters
+    ----------
+    protocol : Protocol
+    """
+
+    protocol: Protocol
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns of a snapshot that it needs besides those of the protocol."""
-
-    def codes(self, drawn: Answers, to_donate: ToDonate) -> OutputArray:
-        """The number of every row, given what was drawn for it."""
-
-    def columns(self) -> CodedColumns:
-        """What turns such numbers into columns."""
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedOutputs:
-    """The outputs of a protocol are what is published."""
-
-    protocol: Protocol
-    reads: tuple[str, ...] = ()
+        return ()
 
     @property
     def size(self) -> int:
-        """See `Published`."""
+        """How many such numbers there are."""
         return len(self.protocol.outputs)
 
     def codes(self, drawn: Answers, to_donate: ToDonate) -> OutputArray:
-        """See `Published`."""
+        """The number of every row, given what was drawn for it."""
         return drawn.outputs
 
     def columns(self) -> CodedColumns:
-        """See `Published`."""
+        """What turns such numbers into columns."""
         return OutputColumns(self.protocol)
 
 
 @dataclass(frozen=True, eq=False)
-class PublishedRecords:
+class PublishedRecords(Published):
     """The outputs of a protocol are classes of records, perhaps with a secret: a record of the class is published.
 
     Parameters
@@ -73,9 +63,12 @@ class PublishedRecords:
     donors : Donors
     """
 
-    protocol: Protocol
     donors: Donors
-    reads: tuple[str, ...] = (RECORD_COLUMN,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """See `Published`."""
+        return (RECORD_COLUMN,)
 
     @cached_property
     def _parts(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, ...]]]:
@@ -124,4 +117,4 @@ class PublishedRecords:
 
 def published_by(protocol: Protocol, donors: Donors | None) -> Published:
     """What is released for the outputs of a protocol."""
-    return PublishedOutputs(protocol) if donors is None else PublishedRecords(protocol, donors)
+    return Published(protocol) if donors is None else PublishedRecords(protocol, donors)

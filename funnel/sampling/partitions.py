@@ -140,10 +140,10 @@ def plan_rows(
         snapshot_sha256,
         protocol,
         str(folder),
-        _cut(sizes, partition_rows),
+        partition_groups(sizes, partition_rows),
         sum(sizes),
         shuffle,
-        parts_for(sum(sizes), part_rows),
+        bucket_count(sum(sizes), part_rows),
         None if record_key is None else WordKeys.of(record_key, protocol, decided),
         secret,
         donors,
@@ -158,25 +158,16 @@ def partition_groups(sizes: Sequence[int], partition_rows: int = PARTITION_ROWS)
     sizes : sequence of int
         Rows of each row group.
     """
-    return _cut(sizes, partition_rows)
-
-
-def parts_for(rows: int, part_rows: int = PART_ROWS) -> int:
-    """Into how many parts shuffled rows are written: a power of two, with at most so many rows each on average."""
-    return bucket_count(rows, part_rows)
+    cuts: list[tuple[int, int]] = []
+    start = held = 0
+    for i, size in enumerate(sizes):
+        if held and held + size > partition_rows:
+            cuts.append((start, i))
+            start, held = i, 0
+        held += size
+    return (*cuts, (start, len(sizes))) if held else tuple(cuts)
 
 
 def _sizes(snapshot: str | os.PathLike[str]) -> list[int]:
     with pq.ParquetFile(snapshot) as file:
         return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-
-
-def _cut(sizes: Sequence[int], rows: int) -> tuple[tuple[int, int], ...]:
-    cuts: list[tuple[int, int]] = []
-    start = held = 0
-    for i, size in enumerate(sizes):
-        if held and held + size > rows:
-            cuts.append((start, i))
-            start, held = i, 0
-        held += size
-    return (*cuts, (start, len(sizes))) if held else tuple(cuts)

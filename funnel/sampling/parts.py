@@ -7,19 +7,17 @@ makes it. Fresh words come from a stream that the worker makes for the task alon
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
+from pydantic import ConfigDict, TypeAdapter
 
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -79,6 +77,10 @@ class Done:
     cells: bytes = field(default=b"", repr=False)
     bounds: tuple[tuple[int, ...], ...] = ()
     words: tuple[WordStatistics, ...] = ()
+
+
+# A result on disk: the digest of the plan that it is of, and what is noted of it.
+_RECORD = TypeAdapter(tuple[str, Done], config=ConfigDict(ser_json_bytes="base64", val_json_bytes="base64"))
 
 
 def draw_partition(plan: Plan, index: int) -> Done:
@@ -236,9 +238,7 @@ def result_of(plan: Work, name: str, make: Callable[[Path], Done]) -> Done:
             made = make(temporary)
             done = replace(made, digest=content_digest(temporary))
             temporary.replace(folder / name)
-            cells = base64.b64encode(done.cells).decode()
-            content = {**vars(done), "cells": cells, "words": [vars(stream) for stream in done.words]}
-            said.write_text(json.dumps({"plan": plan.digest, "done": content}), encoding="utf-8")
+            said.write_bytes(_RECORD.dump_json((plan.digest, done)))
             said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
@@ -250,26 +250,11 @@ def _found(folder: Path, record: Path, plan: Work) -> Done | None:
     if not record.is_file():
         return None
     try:
-        said = json.loads(record.read_text(encoding="utf-8"))
-        if said["plan"] != plan.digest:
-            return None
-        done = Done(
-            said["done"]["file"],
-            said["done"]["digest"],
-            said["done"]["rows"],
-            base64.b64decode(said["done"]["cells"]),
-            tuple(tuple(line) for line in said["done"]["bounds"]),
-            tuple(_statistics(one) for one in said["done"]["words"]),
-        )
-    except (ValueError, KeyError, TypeError):
+        digest, done = _RECORD.validate_json(record.read_bytes())
+    except ValueError:
         return None
     path = folder / done.file
-    return done if path.is_file() and content_digest(path) == done.digest else None
-
-
-def _statistics(said: dict[str, Any]) -> WordStatistics:
-    listed = {name: tuple(said[name]) for name in ("ones", "runs")}
-    return WordStatistics(**{**said, **listed, "halves": tuple(map(tuple, said["halves"]))})
+    return done if digest == plan.digest and path.is_file() and content_digest(path) == done.digest else None
 
 
 def content_digest(path: str | os.PathLike[str]) -> str:
