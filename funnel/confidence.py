@@ -29,17 +29,23 @@ class ConfidenceSet:
         Number of cells c·a, zero cells included: they may have positive probability in F.
     n : int
         Number of records.
+    smallest_expected : float
+        Smallest expected count of a cell under the product of the margins.
     few : int
-        Number of cells with fewer than 5 records, or with an expected count below 5 under the product of the margins:
-        there the χ² distribution, and so the coverage of F, is doubtful. Where the secret nearly decides the input
-        every margin is large, and only the counts show how rare some cells are.
+        Number of cells with fewer than 5 records, or with an expected count below 5: there the χ² distribution, and so
+        the coverage of F, is doubtful.
+    smallest_observed : int
+        Smallest count of a cell. Where the secret nearly decides the input every margin is large, and only the counts
+        show how rare some cells are.
     """
 
     alpha: float
     radius: float
     cells: int
     n: int
-    few: int
+    smallest_expected: float
+    few: int = 0
+    smallest_observed: int = 0
 
     @property
     def doubtful(self) -> bool:
@@ -82,4 +88,4 @@ def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:
     radius = confidence_radius(cells, joint.n, alpha)
     expected = joint.n * np.outer(joint.p_secret, joint.p_input)
     few = int(((expected < _FEW) | (joint.counts < _FEW)).sum())
-    return ConfidenceSet(alpha, radius, cells, joint.n, few)
+    return ConfidenceSet(alpha, radius, cells, joint.n, float(expected.min()), few, int(joint.counts.min()))

@@ -61,10 +61,12 @@ def test_where_nothing_is_rare_the_set_covers_and_nothing_is_doubted() -> None:
 
 def test_rare_cells_are_seen_in_the_margins_and_in_the_counts() -> None:
     margins = confidence_set(Joint.from_counts([[90, 10], [9, 1]]))
-    assert (margins.few, margins.doubtful) == (1, True)
+    assert margins.smallest_expected == pytest.approx(10 * 11 / 110)
+    assert (margins.smallest_observed, margins.few, margins.doubtful) == (1, 1, True)
     # Expected often, seen once.
     diagonal = confidence_set(Joint.from_counts((np.eye(5) * 196 + 1).astype(int)))
-    assert (diagonal.few, diagonal.doubtful) == (20, True)
+    assert diagonal.smallest_expected == pytest.approx(201**2 / 1005)
+    assert (diagonal.smallest_observed, diagonal.few, diagonal.doubtful) == (1, 20, True)
     warning = diagonal.warning(["sex"], ["age", "job"])
     assert warning is not None
     assert warning.startswith("20 of the 25 combinations of sex, age, job have fewer than 5 records")
