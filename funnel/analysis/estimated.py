@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from funnel.errors import DataError, SpecError
 from funnel.estimation.combined import NoisyShares
@@ -70,28 +73,17 @@ def estimate_release(
         columns = tuple(column for column in plain.values.columns if column not in _named(within))
         asked = _named(by) or (() if folder.classes.is_file() else columns)
         return plain_shares(plain, asked, _named(within), sampling=sampling, confidence=confidence)
-    counts = output_counts_by(folder.data, protocol)[()]
-    beside = noisy_shares(folder, protocol, int(counts.sum())) if method is None else None
+    counts, known = published_beside(folder, protocol, method is not None)
+    beside = known.pop("beside")
     if beside is not None:
         method = "em"
-    taking = partial(
-        estimate,
-        counts,
-        protocol,
-        by,
-        within=within,
-        method=method,
-        sampling=sampling,
-        confidence=confidence,
-        rounded=rounded,
-        departed=departed_shares(folder, protocol, counts),
-    )
+    settings: dict[str, Any] = {"within": within, "method": method, "sampling": sampling, "confidence": confidence}
+    taking = partial(estimate, counts, protocol, by, rounded=rounded, **settings, **known)
     found = taking(beside=beside)
     if not _untold(found):
         return found
-    most = published_limits(folder, protocol, int(counts.sum()))
-    rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
-    if not rare or sum(rare.values()) >= 1 or _untold(best := taking(at_most=rare)) >= _untold(found):
+    rare = rare_values(folder, protocol, int(counts.sum()))
+    if not rare or _untold(best := taking(at_most=rare)) >= _untold(found):
         return found
     # The records tell some of these by themselves, once others are settled.
     for symbol in reversed(list(rare)):
@@ -123,10 +115,8 @@ def linear_source(folder: ReleaseFolder, sampling: bool) -> LinearSource:
     protocol, rounded = published_protocol(folder)
     if folder.classes.is_file() or protocol.is_invariant:
         return LinearSource.of_plain(counted_as_usual(folder)[0], sampling)
-    counts = output_counts_by(folder.data, protocol)[()]
-    beside = noisy_shares(folder, protocol, int(counts.sum()))
-    departed = departed_shares(folder, protocol, counts)
-    return LinearSource.of_outputs(counts, protocol, sampling, beside, rounded=rounded, departed=departed)
+    counts, known = published_beside(folder, protocol)
+    return LinearSource.of_outputs(counts, protocol, sampling, rounded=rounded, **known)
 
 
 def published_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
@@ -174,29 +164,19 @@ def estimate_numbers_of(
         If a column is not known, or its values stand for no numbers.
     """
     columns, stand_for = _named(by), {**intervals_of(folder, of), **(numbers or {})}
+    asked: dict[str, Any] = {
+        "numbers": stand_for,
+        "quantiles": quantiles,
+        "sampling": sampling,
+        "confidence": confidence,
+    }
     protocol, rounded = published_protocol(folder)
     if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
-        return plain_numbers(
-            plain, of, columns, numbers=stand_for, quantiles=quantiles, sampling=sampling, confidence=confidence
-        )
-    counts = output_counts_by(folder.data, protocol)[()]
-    taking = partial(
-        estimate_numbers,
-        counts,
-        protocol,
-        of,
-        columns,
-        numbers=stand_for,
-        quantiles=quantiles,
-        method=method,
-        sampling=sampling,
-        confidence=confidence,
-        rounded=rounded,
-        beside=noisy_shares(folder, protocol, int(counts.sum())) if method is None else None,
-        departed=departed_shares(folder, protocol, counts),
-    )
+        return plain_numbers(plain, of, columns, **asked)
+    counts, known = published_beside(folder, protocol, method is not None)
+    taking = partial(estimate_numbers, counts, protocol, of, columns, method=method, rounded=rounded, **asked, **known)
     found = taking()
     if not np.isnan(found.mean_errors).any():
         return found
@@ -205,20 +185,57 @@ def estimate_numbers_of(
     return best if np.isnan(best.mean_errors).sum() < np.isnan(found.mean_errors).sum() else found
 
 
-def intervals_of(folder: ReleaseFolder, column: str) -> dict[str, tuple[float, float]]:
+def intervals_of(folder: ReleaseFolder, column: str) -> Mapping[str, tuple[float, float]]:
     """The interval of every category of a column, as the data package tells it; empty where it tells none."""
+    told = published_numbers(folder).get(column)
+    return {} if told is None else told.intervals
+
+
+@dataclass(frozen=True)
+class PublishedNumbers:
+    """What the data package tells of the numbers of a column: intervals and means of categories; by default nothing."""
+
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    means: Mapping[str, float] = field(default_factory=dict)
+    whole: bool = False
+    surveyWeight: bool = False  # noqa: N815 - as in the data package
+
+
+def published_numbers(folder: ReleaseFolder) -> dict[str, PublishedNumbers]:
+    """The numbers of every column of a release that are told of.
+
+    Raises
+    ------
+    DataError
+        If the data package cannot be read.
+    """
     try:
         package = json.loads(folder.package.read_bytes())
-        fields = [field for resource in package.get("resources", []) for field in resource["schema"]["fields"]]
-        found = [field["funnel:numbers"] for field in fields if field["name"] == column and "funnel:numbers" in field]
-        intervals = found[0].get("intervals", {}) if found else {}
-        return {str(label): (float(low), float(up)) for label, (low, up) in intervals.items()}
+        fields = [one for resource in package.get("resources", []) for one in resource["schema"]["fields"]]
+        told = {one["name"]: one["funnel:numbers"] for one in fields if "funnel:numbers" in one}
+        return TypeAdapter(dict[str, PublishedNumbers]).validate_python(told)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
 
 
 def _untold(found: Estimate) -> int:
     return int(np.isnan(found.errors).sum())
+
+
+def published_beside(
+    folder: ReleaseFolder, protocol: Protocol, records_alone: bool = False
+) -> tuple[IntArray, dict[str, Any]]:
+    """Counts (b,) of the records of a release by output, and what estimates take of what is published beside these."""
+    counts = output_counts_by(folder.data, protocol)[()]
+    beside = None if records_alone else noisy_shares(folder, protocol, int(counts.sum()))
+    return counts, {"beside": beside, "departed": departed_shares(folder, protocol, counts)}
+
+
+def rare_values(folder: ReleaseFolder, protocol: Protocol, rows: int) -> dict[tuple[str, ...], float]:
+    """Values that are published to be rare, by their largest share, the rarest first; none if they may be everybody."""
+    most = published_limits(folder, protocol, rows)
+    rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
+    return {} if sum(rare.values()) >= 1 else rare
 
 
 def noisy_shares(folder: ReleaseFolder, protocol: Protocol, rows: int) -> NoisyShares | None:

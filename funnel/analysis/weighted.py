@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from funnel.analysis.estimated import RARE, departed_shares, noisy_shares, published_limits, published_protocol
-from funnel.errors import DataError, SpecError
-from funnel.estimation.counted import output_counts_by
+from funnel.analysis.estimated import published_beside, published_numbers, published_protocol, rare_values
+from funnel.errors import SpecError
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.release.counted_as_usual import count_noise
 from funnel.release.layout import ReleaseFolder
@@ -51,7 +48,7 @@ def estimate_release_weighted(
     protocol, rounded = published_protocol(folder)
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}
-    counts = output_counts_by(folder.data, protocol)[()]
+    counts, beside = published_beside(folder, protocol)
     found = partial(
         estimate_weighted,
         counts,
@@ -63,16 +60,13 @@ def estimate_release_weighted(
         design_effect=design_effect,
         confidence=confidence,
         rounded=rounded,
-        beside=noisy_shares(folder, protocol, int(counts.sum())),
-        departed=departed_shares(folder, protocol, counts),
         noise=count_noise(folder, protocol) if protocol.is_invariant else None,
+        **beside,
     )
     plain = found()
     if not (untold := np.isnan(plain.errors).sum()):
         return plain
-    most = published_limits(folder, protocol, int(counts.sum()))
-    rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.flatnonzero(most <= RARE)}
-    if not rare or sum(rare.values()) >= 1 or len(rare) == len(most):
+    if not (rare := rare_values(folder, protocol, int(counts.sum()))):
         return plain
     better = found(at_most=rare)
     return better if np.isnan(better.errors).sum() < untold else plain
@@ -88,21 +82,11 @@ def weight_classes(folder: ReleaseFolder) -> tuple[str, dict[str, tuple[float, f
     SpecError
         If the release has no such column.
     """
-    try:
-        fields: list[dict[str, Any]] = json.loads(folder.package.read_bytes())["resources"][-1]["schema"]["fields"]
-        named = [(field["name"], field["funnel:numbers"]) for field in fields if "funnel:numbers" in field]
-        told = [(name, numbers) for name, numbers in named if numbers.get("surveyWeight")]
-        if not told:
-            raise SpecError(
-                "the release has no column of survey weights, so nothing can be weighted; its publisher says "
-                "weight = COLUMN in the spec"
-            )
-        ((name, numbers),) = told
-        means = numbers.get("means", {})
-        classes = {
-            label: (float(means.get(label, (low + high) / 2)), float(low), float(high))
-            for label, (low, high) in numbers["intervals"].items()
-        }
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
-    return str(name), classes
+    for name, numbers in published_numbers(folder).items():
+        if numbers.surveyWeight:
+            of_class = numbers.intervals.items()
+            return name, {one: (numbers.means.get(one, sum(ends) / 2), *ends) for one, ends in of_class}
+    raise SpecError(
+        "the release has no column of survey weights, so nothing can be weighted; its publisher says weight = COLUMN "
+        "in the spec"
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
+from funnel.analysis.estimated import PublishedNumbers, published_numbers
 from funnel.errors import DataError, SpecError
 from funnel.joint import FloatArray
 from funnel.readers.cells import number_in
@@ -96,8 +95,8 @@ def draw_within(folder: ReleaseFolder, column: str | None = None, words: WordSou
     if column is None or column not in published:
         raise SpecError(f"name the column of numbers, one of {', '.join(published)}")
     place = published.index(column)
-    told = _numbers_of_field(folder, place)
-    intervals = {label: Interval(low, high, told["whole"]) for label, (low, high) in told.get("intervals", {}).items()}
+    told = published_numbers(folder).get(column, PublishedNumbers())
+    intervals = {label: Interval(low, high, told.whole) for label, (low, high) in told.intervals.items()}
     symbols = [symbol[place] for symbol in document.prior.symbols]
     numbers = {label: intervals.get(label, number_in(label)) for label in dict.fromkeys(symbols)}
     if all(number is None for number in numbers.values()):
@@ -135,17 +134,6 @@ def _posteriors(document: ProtocolDocument, records: int) -> dict[tuple[str, ...
     )
     rows = ((y, sources_of(posterior, y)) for y in np.flatnonzero(distribution > 0).tolist())
     return {document.outputs.symbols[y]: (inputs.tolist(), part.tolist()) for y, (inputs, part) in rows}
-
-
-def _numbers_of_field(folder: ReleaseFolder, place: int) -> Mapping[str, Any]:
-    try:
-        package = json.loads(folder.package.read_bytes())
-        told: Mapping[str, Any] = package["resources"][-1]["schema"]["fields"][place].get(
-            "funnel:numbers", {"whole": False}
-        )
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
-    return told
 
 
 def _of_output(
