@@ -102,11 +102,25 @@ def values_to_group(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
 
 
 def _to_group(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> tuple[str, ...]:
+    return rarest_together(joint, lambda table: _met(table, guarantee, matrix))
+
+
+def rarest_together(joint: Joint, met: Callable[[Joint], bool]) -> tuple[str, ...]:
+    """The fewest of the rarest values of the secret that, made one, meet a condition, rarest first; none if none do."""
     order = np.argsort(joint.counts.sum(axis=1), kind="stable")
     for number in range(2, len(order)):
-        if _met(grouped(joint, order[:number]), guarantee, matrix):
+        if met(grouped(joint, order[:number])):
             return tuple(joint.secret.labels[int(s)] for s in order[:number])
     return ()
+
+
+def half_of(utility: Callable[[float], float], most: float) -> float:
+    """The least of a parameter, up to ``most``, that keeps half of what ``most`` keeps."""
+    low, high, half = 0.0, most, PART * utility(most)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if utility(middle) >= half else (middle, high)
+    return high
 
 
 def rare_secrets(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee) -> str | None:
@@ -152,11 +166,8 @@ def _half_of_grr(joint: Joint, guarantee: Guarantee) -> tuple[FloatArray, float]
         return information_of((grr_matrix(size, alpha) * joint.p_input).T)
 
     most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint.as_published, nominal, _ENOUGH)
-    low, high = 0.0, most
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if utility(middle) >= PART * utility(most) else (middle, high)
-    return grr_matrix(size, high), utility(high) / joint.entropy
+    least = half_of(utility, most)
+    return grr_matrix(size, least), utility(least) / joint.entropy
 
 
 def _met(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> bool:

@@ -15,9 +15,8 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import MAX_ROWS, FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.sample_size import PART, grouped, rounded_up
+from funnel.sample_size import grouped, half_of, rarest_together, rounded_up
 
-_HALVINGS = 50
 _PRECISION = 1.01
 # Floats decide here; what is made later is decided in whole numbers.
 _MARGIN = 1e-9
@@ -78,7 +77,7 @@ def what_would_help(joint: Joint, guarantee: Guarantee, noise: Noise, plain: Pro
         over = over_set(guarantee, known)
         return over is not None and float(over.output_levels(known, rows).max()) <= guarantee.budget * (1 - _MARGIN)
 
-    return None if met(counts) else Help(share, _records(counts, met), _together(counts, met))
+    return None if met(counts) else Help(share, _records(counts, met), rarest_together(counts, met))
 
 
 def _half(joint: Joint, plain: Protocol) -> tuple[FloatArray, float]:
@@ -92,11 +91,8 @@ def _half(joint: Joint, plain: Protocol) -> tuple[FloatArray, float]:
     def utility(part: float) -> float:
         return information_of(mixed(part) * joint.p_input)
 
-    most, low, high = utility(1.0), 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if utility(middle) >= PART * most else (middle, high)
-    return mixed(high), utility(high) / joint.entropy
+    part = half_of(utility, 1.0)
+    return mixed(part), utility(part) / joint.entropy
 
 
 def _records(counts: Joint, met: Callable[[Joint], bool]) -> int | None:
@@ -115,14 +111,6 @@ def made_one(counts: Joint, values: Sequence[str]) -> Joint:
     """The same records with these values of the secret as one, without bounds."""
     secrets = [s for s, label in enumerate(counts.secret.labels) if label in values]
     return grouped(counts.as_published, np.array(secrets, dtype=np.intp))
-
-
-def _together(counts: Joint, met: Callable[[Joint], bool]) -> tuple[str, ...]:
-    order = np.argsort(counts.counts.sum(axis=1), kind="stable")
-    for number in range(2, len(order)):
-        if met(grouped(counts, order[:number])):
-            return tuple(counts.secret.labels[int(s)] for s in order[:number])
-    return ()
 
 
 def scaled(joint: Joint, n: int) -> Joint:

@@ -16,6 +16,7 @@ from funnel.frequencies.helping import MAX_ROWS, Help, expected
 from funnel.frequencies.limits import _least_power, _negative_binomial
 from funnel.frequencies.noise import Noise
 from funnel.frequencies.noise_forecast import Cost, NoiseForecast, forecast_noise
+from funnel.sample_size import rarest_together
 from funnel.settings.protection_settings import FrequencySettings
 
 # Two values of the secret that hardly anybody has.
@@ -53,9 +54,9 @@ def test_records_are_multiplied_until_they_are_enough_or_cannot_be_had() -> None
 
 
 def test_the_rarest_values_are_made_one_until_that_helps() -> None:
-    assert helping._together(RARE, lambda table: len(table.secret) == 3) == ("odd", "rare")
-    assert helping._together(RARE, lambda table: len(table.secret) == 2) == ("odd", "rare", "well")
-    assert helping._together(RARE, lambda _: False) == ()
+    assert rarest_together(RARE, lambda table: len(table.secret) == 3) == ("odd", "rare")
+    assert rarest_together(RARE, lambda table: len(table.secret) == 2) == ("odd", "rare", "well")
+    assert rarest_together(RARE, lambda _: False) == ()
 
 
 def told(helps: Help, kept: tuple[float, ...]) -> str:
