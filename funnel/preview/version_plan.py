@@ -84,72 +84,69 @@ def plan_version(
     DataError
         If the source is no longer the one that was counted.
     """
-    public = found.protected.frequencies.joint
     if spec.register is None or spec.history is None:
         return tuple(None for _ in compared)
-    if spec.follows_units:
-        return _unit_forecasts(spec, found, compared, progress, read)
-    past, observed = _people(spec, found, progress, read)
-    utility = _utility(found)
-    forecasts: list[VersionForecast | None] = []
+    public, reserves, forecast = (_of_units if spec.follows_units else _of_people)(spec, found, progress, read)
+    utility, forecasts = _utility(found), list[VersionForecast | None]()
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        targets = _targets(spec, public, bound, rows, utility, RESERVES, progress)
+        targets = _targets(spec, public, bound, rows, utility, reserves, progress)
         target = targets.get(spec.history.budget_fraction)
-        if target is None:
-            forecasts.append(None)
-            continue
-        terms = _terms(spec, found, bound, target, progress, utility)
-        limit = spec.mechanism.time_limit
-        forecasts.append(forecast_version(past, observed, terms, time_limit=limit, targets=targets))
+        terms = None if target is None else _terms(spec, found, bound, target, progress, utility)
+        forecasts.append(None if terms is None else forecast(terms, targets))
     return tuple(forecasts)
 
 
-def _unit_forecasts(
-    spec: ReleaseSpec,
-    preview: Preview,
-    compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
-    progress: Progress,
-    read: Reader | None,
-) -> tuple[VersionForecast | None, ...]:
+Forecast = Callable[[VersionTerms, Mapping[float, Protocol]], VersionForecast]
+"""What a version keeps under some terms, with the targets of all reserves."""
+
+
+def _of_people(
+    spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reader | None
+) -> tuple[Joint, Sequence[float], Forecast]:
+    """Public counts, reserves that are compared, and a forecast, where every person has one row."""
+    past, observed = _people(spec, preview, progress, read)
+
+    def forecast(terms: VersionTerms, targets: Mapping[float, Protocol]) -> VersionForecast:
+        return forecast_version(past, observed, terms, time_limit=spec.mechanism.time_limit, targets=targets)
+
+    return preview.protected.frequencies.joint, RESERVES, forecast
+
+
+def _of_units(
+    spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reader | None
+) -> tuple[Joint, Sequence[float], Forecast]:
     """The same where people have several rows, which are drawn as a release would draw them, and thrown away.
 
     By the same secret, and under the name of the version that a release would make: else other rows would come next,
     and be fitted again. With noise it is about the units that are expected.
     """
     register = register_of(spec)
-    if register is None or spec.record_key is None or spec.history is None:
+    if register is None or spec.record_key is None:
         raise ValueError("there is no register")
-    register.require_fitting(spec.secret, spec.record_key)
+    record_key = spec.record_key
+    register.require_fitting(spec.secret, record_key)
     secret, series = _secret(spec, register, read), Series.of(spec)
-    key = secret.record_key(spec.record_key, read)
+    key = secret.record_key(record_key, read)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
-        register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+        register.require_fitting(spec.secret, record_key, snapshot.key_kinds)
         units = observe_units(register, snapshot, preview.counted, key, spec.one_secret, progress)
-    frequencies = _with_changes(preview, register, units)
-    secrets, utility = spec.bounded_secrets, _utility(preview)
-    public, expected = frequencies.joint, expected_units(register, frequencies, secrets, spec.is_robust_over_versions)
-    found: list[VersionForecast | None] = []
-    for guarantee, rows in compared:
-        bound = parse_guarantee(guarantee)
-        targets = _targets(spec, public, bound, rows, utility, UNIT_RESERVES, progress)
-        target = targets.get(spec.history.budget_fraction)
-        if target is None:
-            found.append(None)
-            continue
-        origin = origin_of(spec, snapshot, target, secret.fingerprint)
-        version = f"{spec.name}/{version_after(origin, series.earlier, series.held.all)}"
+    frequencies, secrets = _with_changes(preview, register, units), spec.bounded_secrets
+    expected = expected_units(register, frequencies, secrets, spec.is_robust_over_versions)
 
-        terms = replace(_terms(spec, preview, bound, target, progress, utility), version=version)
+    def forecast(terms: VersionTerms, targets: Mapping[float, Protocol]) -> VersionForecast:
+        origin = origin_of(spec, snapshot, targets[terms.reserve], secret.fingerprint)
+        terms = replace(terms, version=f"{spec.name}/{version_after(origin, series.earlier, series.held.all)}")
 
-        def weigh(reserve: float, terms: VersionTerms = terms, targets: Mapping[float, Protocol] = targets) -> Step:
+        def weigh(reserve: float) -> Step:
             asked = replace(terms, reserve=reserve, target=targets.get(reserve, terms.target))
             waves = follow_units(register, units, asked, key, secrets, expected)
             return waves.step if waves.fitted is None else waves.fitted.predicted
 
-        found.append(forecast_units(register.past, weigh, spec.record_key, terms, rows=units.joint.n))
-    return tuple(found)
+        return forecast_units(register.past, weigh, record_key, terms, rows=units.joint.n)
+
+    return frequencies.joint, UNIT_RESERVES, forecast
 
 
 def _learned(spec: ReleaseSpec, progress: Progress, key: RecordKey | None = None) -> Callable[[Source, str], Codings]:
