@@ -33,15 +33,19 @@ from tests.projects import ADULT
 from tests.releases import make_release
 
 
-def written(folder: Path, source: pd.DataFrame | Path, secret: str, publish: str | None, **more: Any) -> ReleaseSpec:
-    """The spec for a table, as `funnel init` writes it; its text says why."""
+def notes(folder: Path, source: pd.DataFrame | Path, answers: Answers | None = None) -> str:
+    """What `funnel init` says of a table, for which it writes the spec, or a draft without answers."""
     path = source if isinstance(source, Path) else folder / "table.csv"
     if isinstance(source, pd.DataFrame):
         source.to_csv(path, index=False)
+    return " ".join(draft_file(GivenSource(str(path)), folder / "spec.toml", True, quiet, answers=answers)["notes"])
+
+
+def written(folder: Path, source: pd.DataFrame | Path, secret: str, publish: str | None, **more: Any) -> ReleaseSpec:
+    """The spec for a table, as `funnel init` writes it; its text says why."""
     columns = None if publish is None else tuple(publish.split(","))
-    file = folder / "spec.toml"
-    draft_file(GivenSource(str(path)), file, True, quiet, answers=Answers((secret,), columns, **more))
-    return ReleaseSpec.load(file)
+    notes(folder, source, Answers(tuple(secret.split(",")), columns, **more))
+    return ReleaseSpec.load(folder / "spec.toml")
 
 
 def text_of(folder: Path) -> str:
@@ -64,9 +68,7 @@ class TestTablesOfCounts:
         assert not (tmp_path / "spec.toml").exists()
 
     def test_a_draft_says_so(self, tmp_path: Path) -> None:
-        self.table().to_csv(tmp_path / "table.csv", index=False)
-        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet)
-        assert "'count' seems to say how many people" in " ".join(said["notes"])
+        assert "'count' seems to say how many people" in notes(tmp_path, self.table())
 
     def test_a_person_may_say_that_it_is_a_value_of_one_record(self, tmp_path: Path) -> None:
         assert written(tmp_path, self.table(), "ill", "sex,count").publish == ("sex", "count")
@@ -92,17 +94,13 @@ class TestNumbersOfPeopleThatRepeat:
 
     @pytest.mark.parametrize("name", ["fallnr", "pnr", "Patientennummer", "Kunden-Nr", "case_id"])
     def test_by_their_name(self, tmp_path: Path, name: str) -> None:
-        self.table(name).to_csv(tmp_path / "table.csv", index=False)
-        answers = Answers(("ill",), ("sex",))
-        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
-        assert f"people by {name}, so this bound is about one row" in " ".join(said["notes"])
+        said = notes(tmp_path, self.table(name), Answers(("ill",), ("sex",)))
+        assert f"people by {name}, so this bound is about one row" in said
 
     def test_by_their_values(self, tmp_path: Path) -> None:
         table = self.table("x").assign(x=lambda one: (one["x"] - 5) // 97)
-        table.to_csv(tmp_path / "table.csv", index=False)
-        answers = Answers(("ill",), ("sex",))
-        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
-        assert "x may say whose record it is, of people who have several" in " ".join(said["notes"])
+        said = notes(tmp_path, table, Answers(("ill",), ("sex",)))
+        assert "x may say whose record it is, of people who have several" in said
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])
@@ -235,10 +233,8 @@ class TestColumnsOfRareValues:
         assert "market" in written(tmp_path, table, "ill", "street,sex").categories["street"]
 
     def test_a_draft_proposes_none_of_them(self, tmp_path: Path) -> None:
-        self.table().to_csv(tmp_path / "t.csv", index=False)
-        draft_file(GivenSource(str(tmp_path / "t.csv")), tmp_path / "t.toml", False, quiet)
-        said = (tmp_path / "t.toml").read_text(encoding="utf-8")
-        assert "Other" not in said.partition("[categories]")[2]
+        notes(tmp_path, self.table())
+        assert "Other" not in text_of(tmp_path).partition("[categories]")[2]
 
 
 class TestGuarantees:
@@ -260,11 +256,7 @@ class TestGuarantees:
     def test_many_have_the_first_and_say_for_whom_not(self, tmp_path: Path) -> None:
         """Three secrets of two values each have eight together."""
         table = pd.read_parquet(ADULT)[["income", "sex", "race", "education", "workclass"]]
-        table.to_csv(tmp_path / "table.csv", index=False)
-        answers = Answers(("income", "sex", "race"), ("education", "workclass"))
-        file = tmp_path / "spec.toml"
-        draft_file(GivenSource(str(tmp_path / "table.csv")), file, True, quiet, answers=answers)
-        spec = ReleaseSpec.load(file)
+        spec = written(tmp_path, table, "income,sex,race", "education,workclass")
         assert spec.guarantee.canonical == "rlip:1.0,0.05"
         assert "Not for those who know some of its columns, which srlip:1.0 is for" in text_of(tmp_path)
 
@@ -364,10 +356,7 @@ class TestPeople:
 
     def test_a_wave_is_not_published(self, tmp_path: Path) -> None:
         """Of the rows of one wave its column has one value."""
-        answers = Answers(("unemployed",), None, unit=("pid",))
-        panel(500).to_csv(tmp_path / "table.csv", index=False)
-        draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
-        spec = ReleaseSpec.load(tmp_path / "spec.toml")
+        spec = written(tmp_path, panel(500), "unemployed", None, unit=("pid",))
         assert "year" in spec.source.where
         assert "year" not in spec.publish
 
@@ -397,15 +386,13 @@ class TestPeople:
             assert spec.columns == tuple(dict.fromkeys(("smoker", *publish.split(","))))
 
     def test_of_several_rows_the_first_columns_that_fit_are_published(self, tmp_path: Path) -> None:
-        visits(600).to_csv(tmp_path / "table.csv", index=False)
         columns = ("ward", "age", "sex", "no_of_tests", "diagnosis")
-        answers = Answers(("chronic",), columns, unit=("patient",))
-        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
+        said = notes(tmp_path, visits(600), Answers(("chronic",), columns, unit=("patient",)))
         spec = ReleaseSpec.load(tmp_path / "spec.toml")
         left = columns[len(spec.publish) :]
         assert spec.publish == columns[: len(spec.publish)]
         assert left
-        assert f"these are left out: {', '.join(left)};" in " ".join(said["notes"])
+        assert f"these are left out: {', '.join(left)};" in said
         assert conflicts(spec) == ()
 
     @pytest.mark.parametrize(
@@ -504,12 +491,9 @@ class TestColumns:
         rows = range(3_000)
         table = pd.DataFrame({f"place {k}": [f"{one * (k + 3) % 61} way" for one in rows] for k in range(9)})
         table["code"] = [f"rare {k % 7}" if k % 10 == 0 else f"code {k % 3}" for k in rows]
-        table.to_csv(tmp_path / "wide.csv", index=False)
-        answers = Answers(("code",), tuple(f"place {k}" for k in range(9)))
-        out = tmp_path / "spec.toml"
-        draft = draft_file(GivenSource(str(tmp_path / "wide.csv")), out, True, quiet, answers=answers)
-        assert "[groups]" in out.read_text()
-        assert "of code is protected as one value" in " ".join(draft["notes"])
+        said = notes(tmp_path, table, Answers(("code",), tuple(f"place {k}" for k in range(9))))
+        assert "[groups]" in text_of(tmp_path)
+        assert "of code is protected as one value" in said
 
     def test_values_that_few_have_share_a_bound_where_it_holds_in_the_population(self, tmp_path: Path) -> None:
         rows = range(5_000)
@@ -525,23 +509,14 @@ class TestColumns:
         counts = count_joint(spec, quiet).counts
         assert len(counts) == 2
         assert counts.sum(axis=1).min() >= 300
-        draft = draft_file(
-            GivenSource(f"{tmp_path}/table.csv"),
-            tmp_path / "x.toml",
-            True,
-            quiet,
-            answers=Answers(("pain",), ("sex",)),
-        )
-        assert "is protected as one value" in " ".join(draft["notes"])
+        assert "is protected as one value" in notes(tmp_path, table, Answers(("pain",), ("sex",)))
         # With the secret published each of them is published, too.
         assert len(count_joint(written(tmp_path, table, "pain", "pain,sex"), quiet).secret) == 3
 
     def test_a_secret_that_hardly_anybody_has_is_announced(self, tmp_path: Path) -> None:
         table = survey(2_000).assign(smoker=[int(k < 12) for k in range(2_000)])
-        table.to_csv(tmp_path / "table.csv", index=False)
-        answers = Answers(("smoker",), ("age", "region"))
-        said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "x.toml", True, quiet, answers=answers)
-        assert "12 records with the rarest value of smoker are few" in " ".join(said["notes"])
+        said = notes(tmp_path, table, Answers(("smoker",), ("age", "region")))
+        assert "12 records with the rarest value of smoker are few" in said
 
     @pytest.mark.parametrize(("each", "apart"), [(20, None), (60, 50)])
     def test_texts_of_whole_records_are_not_all_made_one_category(
@@ -662,9 +637,8 @@ class TestCommands:
         found = ask(look, roles_of(look))
         assert (found, list(answers)) == (expected, [])
         if found is not None:
-            file = tmp_path / "spec.toml"
-            draft_file(GivenSource(str(tmp_path / "visits.csv")), file, True, quiet, answers=found)
-            assert ReleaseSpec.load(file).secret == ("chronic",)
+            notes(tmp_path, tmp_path / "visits.csv", found)
+            assert ReleaseSpec.load(tmp_path / "spec.toml").secret == ("chronic",)
 
 
 class TestFewRecords:
@@ -682,14 +656,8 @@ class TestFewRecords:
         assert spec.publish == ("v00", "v01", "v02")
         assert spec.frequencies.protection == "noise"
         assert count_joint(spec, quiet).n == 80
-        said = draft_file(
-            GivenSource(f"{tmp_path}/table.csv"),
-            tmp_path / "spec.toml",
-            True,
-            quiet,
-            answers=Answers(("ill",), ("v11", "v03", "v05", "v00")),
-        )
-        assert any("80 records are too few" in note and "v11, v03, v05" in note for note in said["notes"])
+        said = notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), ("v11", "v03", "v05", "v00")))
+        assert re.search("80 records are too few.*v11, v03, v05", said)
         assert ReleaseSpec.load(tmp_path / "spec.toml").publish == ("v11", "v03", "v05")
 
     def test_all_are_where_there_are(self, tmp_path: Path) -> None:
@@ -709,7 +677,7 @@ class TestWhatNoSpecIsFor:
     def test_a_table_of_one_column(self, tmp_path: Path) -> None:
         (tmp_path / "table.csv").write_text("a,a,vote\n" + "x,y,a\nz,y,b\n" * 100)
         with pytest.raises(DataError, match="it has vote; a is left out, since several columns have this name"):
-            draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet)
+            notes(tmp_path, tmp_path / "table.csv")
 
     def test_columns_that_tell_nothing_of_the_secret_have_no_classes(self, tmp_path: Path) -> None:
         parts = {"a": 1, "b": 30, "c": 7, "d": 11, "e": 13}
@@ -730,9 +698,8 @@ class TestWhatNoSpecIsFor:
 def test_columns_that_are_left_out_of_all_are_told(tmp_path: Path) -> None:
     rows = "".join(f"{k % 3},{k % 5},{k % 7},{k % 2}\n" for k in range(300))
     (tmp_path / "table.csv").write_text(f"region,size,size,ill\n{rows}")
-    answers = Answers(("ill",), None)
-    said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
-    assert "size is left out, since several columns have this name" in said["notes"]
+    said = notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), None))
+    assert "size is left out, since several columns have this name" in said
 
 
 def test_where_columns_decide_the_secret_together_half_of_them_are_published(tmp_path: Path) -> None:
@@ -741,10 +708,8 @@ def test_where_columns_decide_the_secret_together_half_of_them_are_published(tmp
     ill = rng.random(600) < 0.4
     marks = {f"mark {j:02}": np.round(rng.normal(0, 1, 600) + (0.8 if j < 8 else 2.0) * ill, 2) for j in range(24)}
     table = pd.DataFrame(marks | {"ill": np.where(ill, "yes", "no")})
-    table.to_csv(tmp_path / "table.csv", index=False)
-    answers = Answers(("ill",), tuple(marks))
-    said = draft_file(GivenSource(f"{tmp_path}/table.csv"), tmp_path / "spec.toml", True, quiet, answers=answers)
+    said = notes(tmp_path, table, Answers(("ill",), tuple(marks)))
     spec = ReleaseSpec.load(tmp_path / "spec.toml")
     assert 3 <= len(spec.publish) < 24
     assert spec.publish == tuple(marks)[: len(spec.publish)]
-    assert "24 columns make no two classes" in " ".join(said["notes"])
+    assert "24 columns make no two classes" in said
