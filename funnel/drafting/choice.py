@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
 from funnel.drafting.look import Column, Look
-from funnel.drafting.people import RowsOfPeople, people_of
+from funnel.drafting.people import People, RowsOfPeople, people_of
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
 from funnel.settings.groups import AtOnce
@@ -60,15 +60,13 @@ class Answers:
     known: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Settings of a spec, with the reasons for them.
+@dataclass(frozen=True, kw_only=True)
+class Choice(People):
+    """Settings of a spec, with the reasons for them and what the person should know who asked.
 
     Attributes
     ----------
-    secret, publish, key, unit : tuple of str
-    people : str or None
-        Of [history].
+    secret, publish : tuple of str
     guarantee : tuple of str
     invariant : bool
         Whether the mechanism is the invariant one; else the most useful.
@@ -82,10 +80,6 @@ class Choice:
         Of every column, secret ones first.
     present : tuple of str
         Columns of which records without a value are left out.
-    why : mapping of str to str
-        A sentence for guarantee, mechanism, frequencies, history and unit.
-    notes : tuple of str
-        What the person should know who asked.
     """
 
     secret: tuple[str, ...]
@@ -94,15 +88,9 @@ class Choice:
     invariant: bool
     noise: bool
     coarse: tuple[Coarse, ...]
-    key: tuple[str, ...] = ()
-    unit: tuple[str, ...] = ()
-    people: str | None = None
-    wave: tuple[str, str] | None = None
     min_records: int | None = None
     known: tuple[str, ...] | AtOnce = ()
     present: tuple[str, ...] = ()
-    why: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None) -> Choice:
@@ -176,13 +164,8 @@ def _choose(
         invariant=not people.unit or people.has_members,
         noise=not people.has_members,
         coarse=tuple(values),
-        key=people.key,
-        unit=people.unit,
-        people=people.people,
-        wave=people.wave,
         present=tuple(one.column for one in values if one.left_out),
-        why=people.why,
-        notes=(*notes, *people.notes),
+        **vars(replace(people, notes=(*notes, *people.notes))),
     )
     if people.people == "same":
         most = _ROWS if people.unit else _HISTORIES

@@ -84,6 +84,16 @@ class Coarse:
         return written_groups(self.groups, self.spellings)
 
 
+class _Missing:
+    """Records without a value: a category apart if they are enough, else left out, or with those of another one."""
+
+    def __init__(self, records: int, least: int, leaves_out: bool) -> None:
+        self.apart = records >= least
+        self.left_out = records if leaves_out else 0
+        there = records > 0 and not self.left_out
+        self.few, self.listed = there and not self.apart, (MISSING,) if there else ()
+
+
 def coarse(column: Column, rows: int, most: int, share: float, secret: bool = False, fewest: int = NAMED) -> Coarse:
     """At most ``most`` categories (two at least), each of at least a share of the records.
 
@@ -104,22 +114,21 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     """
     most, of_share = max(most, 2), max(NAMED, round(share * rows))
     least = max(fewest, of_share)
-    has_missing = column.missing >= least
-    left_out = column.missing if secret and column.missing < of_share else 0
+    missing = _Missing(column.missing, least, secret and column.missing < of_share)
     if (periods := periods_of(column, most)) is not None:
-        return _dated(column, periods, most, least, left_out)
+        return _dated(column, periods, most, least, missing)
     if is_wide(column) and column.kind == "number":
-        return _binned(column, most, least, left_out)
+        return _binned(column, most, least, missing)
     named = {value: count for value, count in column.counts.items() if count >= NAMED}
     if len(named) < 2:
         # Of a table of few records the two most common ones, so that there is something to tell.
         named = dict(column.counts.most_common(2))
     if len(named) > _LISTED:
-        return Coarse(column.name, most, minimum_count=least, left_out=left_out, spellings=column.spellings)
+        return Coarse(column.name, most, minimum_count=least, left_out=missing.left_out, spellings=column.spellings)
     if column.kind == "number" and not column.labels and all(re.fullmatch("[0-9]+", value) for value in column.counts):
-        return _counted(column, most, least, left_out)
+        return _counted(column, most, least, missing)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
-    room = most - has_missing
+    room = most - missing.apart
     order = [value for value in column.labels if value in named]
     # Codes that have no label come after those that have one.
     order += _in_order({*named} - {*order}) if order else []
@@ -134,19 +143,18 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     others = [OTHER] if unnamed else []
     if others and not ordered:
         groups = {name: (*values, OTHER) for name, values in groups.items()}
-    if column.missing and not has_missing and not left_out:
+    if missing.few:
         _add_missing(groups, categories[-1])
     alone = others if ordered or not groups else []
-    size = len(categories) + has_missing + len(alone)
-    missing = [MISSING] if column.missing and not left_out else []
+    size = len(categories) + missing.apart + len(alone)
     return Coarse(
         column.name,
         max(size, 2),
-        (*order, *others, *missing),
+        (*order, *others, *missing.listed),
         # A value may have line breaks, which no name of a category has.
         {printable(name): values for name, values in groups.items()},
         complete=True,
-        left_out=left_out,
+        left_out=missing.left_out,
         spellings={value: column.spellings[value] for value in order if value in column.spellings},
     )
 
@@ -181,29 +189,30 @@ def _add_missing(groups: dict[str, tuple[str, ...]], category: str) -> None:
     groups[category if category == OTHER else f"{category} or missing"] = (*values, MISSING)
 
 
-def _counted(column: Column, most: int, least: int, left_out: int) -> Coarse:
+def _counted(column: Column, most: int, least: int, missing: _Missing) -> Coarse:
     """Few whole numbers, such as counts: each by itself, and those that few have with their neighbours."""
     counts = {value: column.counts[value] for value in sorted(column.counts, key=int)}
-    has_missing = column.missing >= least
-    runs = _runs(counts, most - has_missing, least)
-    few = bool(column.missing) and not has_missing and not left_out
-    missing = (MISSING,) if column.missing and not left_out else ()
-    if all(len(run) == 1 for run in runs) and min(counts.values()) >= NAMED and not few:
-        size = len(runs) + has_missing
-        return Coarse(column.name, max(size, 2), (*counts, *missing), complete=True, left_out=left_out)
+    runs = _runs(counts, most - missing.apart, least)
+    if all(len(run) == 1 for run in runs) and min(counts.values()) >= NAMED and not missing.few:
+        size, listed = max(len(runs) + missing.apart, 2), (*counts, *missing.listed)
+        return Coarse(column.name, size, listed, complete=True, left_out=missing.left_out)
     # Bins take in numbers that nobody here has, and name none that few have.
     edges = tuple(float(run[0]) for run in runs[1:])
     labels = Recode(bins=edges).bin_labels
     groups: dict[str, tuple[str, ...]] = {_name(run, runs): (label,) for run, label in zip(runs, labels, strict=True)}
-    if few:
+    if missing.few:
         _add_missing(groups, next(reversed(groups)))
+    return _of_bins(column, edges, groups, missing)
+
+
+def _of_bins(column: Column, edges: Sequence[float], groups: dict[str, tuple[str, ...]], missing: _Missing) -> Coarse:
     return Coarse(
         column.name,
-        len(labels) + has_missing,
+        len(edges) + 1 + missing.apart,
         groups=groups,
-        bins=edges,
-        complete=not has_missing,
-        left_out=left_out,
+        bins=tuple(edges),
+        complete=not missing.apart,
+        left_out=missing.left_out,
     )
 
 
@@ -213,13 +222,13 @@ def plain(column: Column) -> Coarse:
         size = len(periods.counts) + bool(column.missing)
         return Coarse(column.name, size, period=periods.period, form=periods.form)
     if is_wide(column) and column.kind == "number":
-        return replace(_binned(column, 6, NAMED), complete=False)
+        return replace(_binned(column, 6, NAMED, _Missing(column.missing, NAMED, False)), complete=False)
     common = sum(count for count in column.counts.values() if count >= _COMMON)
     many = column.values > _MANY and 2 * common >= column.counts.total()
     return Coarse(column.name, column.values, minimum_count=_COMMON if many else None, spellings=column.spellings)
 
 
-def _binned(column: Column, most: int, least: int, left_out: int = 0) -> Coarse:
+def _binned(column: Column, most: int, least: int, missing: _Missing) -> Coarse:
     """Round edges near equal parts; where most records have one and the same lowest number, that one apart."""
     mark = "," if column.decimal else "."
     counts: dict[str, int] = {}
@@ -227,21 +236,12 @@ def _binned(column: Column, most: int, least: int, left_out: int = 0) -> Coarse:
         text = value.strip().replace(mark, ".").lstrip("+")
         if text not in ("nan", "inf", "-inf"):
             counts[text] = counts.get(text, 0) + count
-    missing = column.missing >= least
-    edges = _edges(counts, max(2, most - missing))
+    edges = _edges(counts, max(2, most - missing.apart))
     if not edges:
-        return Coarse(column.name, most, minimum_count=least, left_out=left_out)
+        return Coarse(column.name, most, minimum_count=least, left_out=missing.left_out)
     edges = _apart(counts, edges, least)
-    labels = Recode(bins=tuple(edges)).bin_labels
-    few = column.missing and not missing and not left_out
-    return Coarse(
-        column.name,
-        len(labels) + missing,
-        groups={f"{labels[0]} or missing": (labels[0], MISSING)} if few else {},
-        bins=tuple(edges),
-        complete=not missing,
-        left_out=left_out,
-    )
+    lowest = Recode(bins=tuple(edges)).bin_labels[0]
+    return _of_bins(column, edges, {f"{lowest} or missing": (lowest, MISSING)} if missing.few else {}, missing)
 
 
 def _edges(counts: Mapping[str, int], parts: int) -> list[float]:
@@ -264,25 +264,23 @@ def _apart(counts: Mapping[str, int], edges: Sequence[float], least: int) -> lis
     return [edges[int(run[0]) - 1] for run in _runs(sizes, len(sizes), least)[1:]]
 
 
-def _dated(column: Column, periods: Periods, most: int, least: int, left_out: int) -> Coarse:
+def _dated(column: Column, periods: Periods, most: int, least: int, missing: _Missing) -> Coarse:
     """Years or months, listed, and neighbours joined that few records have."""
-    has_missing = column.missing >= least
     if not column.complete:
-        return Coarse(column.name, len(periods.counts) + has_missing, period=periods.period, form=periods.form)
-    runs = _runs(periods.counts, most - has_missing, least)
+        return Coarse(column.name, len(periods.counts) + missing.apart, period=periods.period, form=periods.form)
+    runs = _runs(periods.counts, most - missing.apart, least)
     groups = {name_of_periods(run, runs): tuple(run) for run in runs if len(run) > 1}
-    if column.missing and not has_missing and not left_out:
+    if missing.few:
         _add_missing(groups, name_of_periods(runs[-1], runs))
-    missing = (MISSING,) if column.missing and not left_out else ()
     return Coarse(
         column.name,
-        max(len(runs) + has_missing, 2),
-        (*periods.counts, *missing),
+        max(len(runs) + missing.apart, 2),
+        (*periods.counts, *missing.listed),
         groups,
         period=periods.period,
         form=periods.form,
         complete=True,
-        left_out=left_out,
+        left_out=missing.left_out,
     )
 
 

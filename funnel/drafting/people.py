@@ -123,7 +123,21 @@ _OF_ROWS = {"history": "Needed for several rows of a person; one bound holds for
 
 @dataclass(frozen=True)
 class People:
-    """Who the records are of; and whether several rows of one have secrets of their own."""
+    """Who the records are of.
+
+    Attributes
+    ----------
+    key, unit : tuple of str
+    people : str or None
+        Of [history].
+    wave : pair of str, or None
+        The column, and its value, that the published rows have.
+    why : mapping of str to str
+        A sentence for each setting that needs one, such as unit, history and frequencies.
+    notes : tuple of str
+    has_members : bool
+        Whether several rows of one person have secrets of their own.
+    """
 
     key: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
