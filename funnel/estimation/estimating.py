@@ -253,7 +253,7 @@ def _part(
     if bootstrap is None:
         weights = members @ linear.weights
         drawn = variances(weights, fit.channel, shares, n, sampling)
-        errors = rare.left * np.sqrt(drawn + rare.departed_variances(weights))
+        errors = rare.left * np.sqrt(drawn + np.maximum(0.0, np.diag(rare.departed_covariance(weights))))
         half = normal_quantile(confidence) * errors
         lower, upper = middle - half, middle + half
     else:

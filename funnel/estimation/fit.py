@@ -55,11 +55,7 @@ class Fit:
     def aimed(self, counts: IntArray, aims: FloatArray, sampling: bool) -> Aimed:
         """Linear functions of the shares of all values, told by ``aims (k, a)``."""
         at, n = self._fitted(counts, None), int(counts.sum())
-        seen = at.outputs > 0
-        weights = np.zeros((len(aims), len(counts)))
-        weights[:, seen], told = aimed_weights(
-            self.channel[seen], at.outputs[seen], at.reference, aims[:, self.rare.others]
-        )
+        weights, told = aimed_weights(self.channel, at.outputs, at.reference, aims[:, self.rare.others])
         of_rare = aims[:, self.rare.places]
         fixed, left = of_rare @ self.rare.taken, self.rare.left
         return Aimed(
@@ -80,8 +76,8 @@ class Fit:
             # The same weights whatever was drawn, so that nothing is biased.
             alike = np.full(a, 1 / a)
             outputs = self.channel @ alike
-            weights, _ = aimed_weights(self.channel[outputs > 0], outputs[outputs > 0], alike, np.eye(a))
-            return _Fitted(on_simplex(weights @ seen[outputs > 0]), outputs, alike)
+            weights, _ = aimed_weights(self.channel, outputs, alike, np.eye(a))
+            return _Fitted(on_simplex(weights @ seen), outputs, alike)
         # Fewer than no records are none.
         there = np.maximum(seen, 0.0)
         found = likeliest_shares(self.channel, there / there.sum(), _GAP / n, start)
@@ -111,14 +107,13 @@ class Fit:
         return np.array(found).T
 
     def _linear(self, outputs: FloatArray, reference: FloatArray) -> LinearEstimate:
-        seen = outputs > 0
         # A cell of rare values alone has none of the inputs.
         there, of = np.unique(self._cell_of, return_inverse=True)
-        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
+        linear = LinearEstimate.of(self.channel, outputs, reference, of, len(there))
         if linear is None:
             raise _too_many(self.channel.shape[1], self.channel.shape[0])
         weights, told = np.zeros((self._cells, len(outputs))), np.zeros(self._cells, dtype=np.bool_)
-        weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
+        weights[there], told[there] = linear.weights, linear.told
         sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
         return LinearEstimate(weights, told, sums)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +42,7 @@ class LinearEstimate:
         ----------
         channel : ndarray, shape (b, a)
         outputs : ndarray, shape (b,)
-            A distribution, all above zero: the estimate is efficient if it is that of the outputs.
+            A distribution: the estimate is efficient if it is that of the outputs.
         reference : ndarray, shape (a,)
             Shares, all above zero, in units of whose roots is decided what can be told.
         cell_of : ndarray of int, shape (a,)
@@ -90,16 +91,9 @@ class Aimed:
 
     def part(self, here: slice) -> Aimed:
         """Some of these functions."""
-        return Aimed(
-            self.fitted[here],
-            self.unbiased[here],
-            self.covariance[here, here],
-            self.slopes[here],
-            self.taken,
-            self.told[here],
-            self.weights[here],
-            self.rounded,
-        )
+        names = ("fitted", "unbiased", "slopes", "told", "weights")
+        cut: dict[str, Any] = {name: getattr(self, name)[here] for name in names}
+        return replace(self, covariance=self.covariance[here, here], **cut)
 
     def error(self, weights: FloatArray) -> float:
         """The standard error of a weighted sum of them; weights (k,)."""
@@ -136,11 +130,17 @@ def aimed_weights(
 
 
 def _inverse(channel: FloatArray, outputs: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The generalised inverse (a, b) of a channel, in units of the roots of a reference, and what it tells (k, a)."""
-    scaled = channel * np.sqrt(reference) / np.sqrt(outputs)[:, np.newaxis]
+    """The generalised inverse (a, b) of a channel, in units of the roots of a reference, and what it tells (k, a).
+
+    Zero for outputs that never come.
+    """
+    seen = outputs > 0
+    scaled = channel[seen] * np.sqrt(reference) / np.sqrt(outputs[seen])[:, np.newaxis]
     left, size, right = np.linalg.svd(scaled, full_matrices=False)
     kept = size > _UNSEEN * size[0]
-    return (right[kept].T / size[kept]) @ left[:, kept].T / np.sqrt(outputs), right[kept]
+    inverse = np.zeros(channel.shape[::-1])
+    inverse[:, seen] = (right[kept].T / size[kept]) @ left[:, kept].T / np.sqrt(outputs[seen])
+    return inverse, right[kept]
 
 
 def covariance(weights: FloatArray, channel: FloatArray, shares: FloatArray, n: int, sampling: bool) -> FloatArray:

@@ -94,12 +94,6 @@ class RareValues:
             return np.zeros((len(weights), len(weights)))
         return np.asarray(weights @ self.departed.covariance @ weights.T)
 
-    def departed_variances(self, weights: FloatArray) -> FloatArray:
-        """The diagonal of that, (k,)."""
-        if self.departed is None:
-            return np.zeros(len(weights))
-        return np.asarray(np.maximum(0.0, ((weights @ self.departed.covariance) * weights).sum(axis=1)))
-
     def in_part(self, share: float) -> RareValues:
         """The same in a part of the records, which may have all of the rare values; none where they could be it all."""
         at_most = self.at_most / share

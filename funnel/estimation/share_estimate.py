@@ -135,10 +135,7 @@ class Estimate:
             "together": [
                 {
                     "values": [list(cell) for cell in group.cells],
-                    "frequency": group.frequency,
-                    "error": group.error,
-                    "lower": group.lower,
-                    "upper": group.upper,
+                    **json_settings(group, "frequency", "error", "lower", "upper"),
                 }
                 for group in self.together
             ],

@@ -58,17 +58,20 @@ def cells_of(
     """The cells of some columns of values, and that of every value; of some of them, where these are named."""
     if tuple(columns) == values.columns and among is None:
         return values.symbols, np.arange(len(values))
-    places = [values.columns.index(column) for column in columns]
-    known: dict[tuple[str, ...], int] = {}
     symbols = values.symbols if among is None else [values.symbols[x] for x in among.tolist()]
-    of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in symbols]
-    return tuple(known), np.array(of, dtype=np.int64)
+    return _cut(symbols, [values.columns.index(column) for column in columns])
 
 
 def parts_of(cells: Sequence[tuple[str, ...]], places: Sequence[int]) -> IntArray:
     """The part of every cell: cells with the same values at some places are of one part."""
+    return _cut(cells, places)[1]
+
+
+def _cut(symbols: Sequence[tuple[str, ...]], places: Sequence[int]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
+    """The different values at some places, and which of them each symbol has."""
     known: dict[tuple[str, ...], int] = {}
-    return np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells], dtype=np.int64)
+    of = [known.setdefault(tuple(symbol[i] for i in places), len(known)) for symbol in symbols]
+    return tuple(known), np.array(of, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
