@@ -73,7 +73,7 @@ def estimate_release(
         columns = tuple(column for column in plain.values.columns if column not in _named(within))
         asked = _named(by) or (() if folder.classes.is_file() else columns)
         return plain_shares(plain, asked, _named(within), sampling=sampling, confidence=confidence)
-    counts, known = published_beside(folder, protocol, method is not None)
+    counts, known = published_evidence(folder, protocol, method is not None)
     beside = known.pop("beside")
     if beside is not None:
         method = "em"
@@ -115,7 +115,7 @@ def linear_source(folder: ReleaseFolder, sampling: bool) -> LinearSource:
     protocol, rounded = published_protocol(folder)
     if folder.classes.is_file() or protocol.is_invariant:
         return LinearSource.of_plain(counted_as_usual(folder)[0], sampling)
-    counts, known = published_beside(folder, protocol)
+    counts, known = published_evidence(folder, protocol)
     return LinearSource.of_outputs(counts, protocol, sampling, rounded=rounded, **known)
 
 
@@ -175,7 +175,7 @@ def estimate_numbers_of(
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
         return plain_numbers(plain, of, columns, **asked)
-    counts, known = published_beside(folder, protocol, method is not None)
+    counts, known = published_evidence(folder, protocol, method is not None)
     taking = partial(estimate_numbers, counts, protocol, of, columns, method=method, rounded=rounded, **asked, **known)
     found = taking()
     if not np.isnan(found.mean_errors).any():
@@ -222,7 +222,7 @@ def _untold(found: Estimate) -> int:
     return int(np.isnan(found.errors).sum())
 
 
-def published_beside(
+def published_evidence(
     folder: ReleaseFolder, protocol: Protocol, records_alone: bool = False
 ) -> tuple[IntArray, dict[str, Any]]:
     """Counts (b,) of the records of a release by output, and what estimates take of what is published beside these."""

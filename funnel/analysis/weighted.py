@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from funnel.analysis.estimated import published_beside, published_numbers, published_protocol, rare_values
+from funnel.analysis.estimated import published_evidence, published_numbers, published_protocol, rare_values
 from funnel.errors import SpecError
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.release.counted_as_usual import count_noise
@@ -48,7 +48,7 @@ def estimate_release_weighted(
     protocol, rounded = published_protocol(folder)
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}
-    counts, beside = published_beside(folder, protocol)
+    counts, beside = published_evidence(folder, protocol)
     found = partial(
         estimate_weighted,
         counts,
