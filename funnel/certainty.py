@@ -59,11 +59,7 @@ class Certainty:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; an infinite level becomes None."""
         return {
-            "guarantee": self.guarantee,
-            "nominal": self.nominal,
-            "why": self.why,
-            "kept": self.kept,
-            "nominal_kept": self.nominal_kept,
+            **{name: getattr(self, name) for name in ("guarantee", "nominal", "why", "kept", "nominal_kept")},
             "nominal_level": self.nominal_level if math.isfinite(self.nominal_level) else None,
             "confidence": max(0.0, 1 - math.fsum(self.missed)),
         }

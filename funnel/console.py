@@ -109,10 +109,6 @@ def _observer_line(who: str, one: Mapping[str, Any], most: str) -> str:
     return f"Observers who know {who}: {level}, {beyond} moved beyond the bound"
 
 
-def _loud(protection: Protection) -> str:
-    return "bold red" if protection.kind.warning else ""
-
-
 def json_line(content: dict[str, Any]) -> str:
     """A JSON object on one line, with an escape for every character that a terminal would obey rather than show."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -249,11 +245,8 @@ class Console:
         for part in below_comparison(plan):
             out.print(Text(part) if isinstance(part, str) else part, soft_wrap=isinstance(part, str))
         if page is not None:
-            self._print_page(page)
-
-    def _print_page(self, page: Path) -> None:
-        said = f"budgets, what they mean for one person, and what columns cost: {page}"
-        self._out.print(Text(printable(said)), soft_wrap=True)
+            said = f"budgets, what they mean for one person, and what columns cost: {page}"
+            out.print(Text(printable(said)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
         self._out.print(
@@ -264,7 +257,8 @@ class Console:
             ),
             soft_wrap=True,
         )
-        self._out.print(Text(frequencies_line(protection), style=_loud(protection)), soft_wrap=True)
+        style = "bold red" if protection.kind.warning else ""
+        self._out.print(Text(frequencies_line(protection), style=style), soft_wrap=True)
         if len(guarantees) == 1:
             self._out.print(Text(f"bound {guarantees[0]}"))
 

@@ -56,13 +56,10 @@ def name_outputs(weights: WeightArray | SparseWeights, inputs: Alphabet, publish
 
 
 def _column_names(weights: SparseWeights, inputs: Alphabet, position: int, as_listed: bool) -> list[str]:
-    values = [symbol[position] for symbol in inputs.symbols]
-    distinct = list(dict.fromkeys(values))
-    place = {value: code for code, value in enumerate(distinct)}
-    codes = np.array([place[value] for value in values])
+    distinct = inputs.texts[position]
     known: dict[tuple[int, ...], str] = {}
     names = []
-    for order, strength in _readiest(weights, codes, len(distinct)):
+    for order, strength in _readiest(weights, inputs.codes[:, position], len(distinct)):
         # Of wide tables most outputs are made of the same few values of a column.
         key = (*order, -1, *(code for code in order if strength[code] >= strength[order[0]] / 2))
         if key not in known:
@@ -90,7 +87,7 @@ def _readiest(
         yield here, dict(zip(here, strength_list[start:end], strict=True))
 
 
-def _one_name(order: list[int], strength: dict[int, float], distinct: list[str], as_listed: bool) -> str:
+def _one_name(order: list[int], strength: dict[int, float], distinct: tuple[str, ...], as_listed: bool) -> str:
     if len(order) == 1:
         return distinct[order[0]]
     named, rest = order, []

@@ -13,7 +13,7 @@ are random (less by 4 for each by which ``fixed`` exceeds 16).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -93,16 +93,11 @@ def together(parts: Iterable[WordStatistics]) -> WordStatistics:
     every = list(parts)
     if len({(one.fixed, one.rarity, one.scope, len(one.halves)) for one in every}) != 1:
         raise ValueError("statistics of words that were not made alike cannot be put together")
-    return WordStatistics(
-        words=sum(one.words for one in every),
-        fixed=every[0].fixed,
-        looked_at=sum(one.looked_at for one in every),
+    added = ("words", "looked_at", "marked", "kept", "repeated")
+    return replace(
+        every[0],
+        **{name: sum(getattr(one, name) for one in every) for name in added},
         ones=tuple(np.sum([one.ones for one in every], axis=0).tolist()),
-        rarity=every[0].rarity,
-        marked=sum(one.marked for one in every),
-        kept=sum(one.kept for one in every),
-        repeated=sum(one.repeated for one in every),
         runs=tuple(run for one in every for run in one.runs),
-        scope=every[0].scope,
         halves=tuple(map(tuple, np.sum([one.halves for one in every], axis=0).tolist())),
     )

@@ -49,11 +49,10 @@ class InputEncoder:
         self._extend: list[Callable[[CodeArray], CodeArray]] = []
         prefixes, known = np.zeros(len(inputs), dtype=np.int64), 1
         for j in range(len(self.columns)):
-            levels = {label: i for i, label in enumerate(dict.fromkeys(symbol[j] for symbol in inputs.symbols))}
-            of_symbols = np.array([levels[symbol[j]] for symbol in inputs.symbols], dtype=np.int64)
+            levels = {label: i for i, label in enumerate(inputs.texts[j])}
             # One more level and one more prefix stand for everything outside.
             radix = len(levels) + 1
-            pairs, longer = np.unique(prefixes * radix + of_symbols, return_inverse=True)
+            pairs, longer = np.unique(prefixes * radix + inputs.codes[:, j], return_inverse=True)
             is_last = j == len(self.columns) - 1
             target = _positions(longer) if is_last else np.arange(len(pairs))
             outside = OUTSIDE if is_last else len(pairs)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol as Interface
 from typing import TypeVar
@@ -189,7 +189,8 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
     )
     parts = drawn
     if plan.shuffle:
-        tasks = [(plan, i, tuple(_without_evidence(done) for done in drawn)) for i in range(plan.parts)]
+        without_evidence = tuple(replace(done, cells=b"", words=()) for done in drawn)
+        tasks = [(plan, i, without_evidence) for i in range(plan.parts)]
         parts = all_done(workers, write_part, tasks, "writing in random order", plan.rows, progress)
     folder = Path(plan.folder)
     for done in parts:
@@ -224,7 +225,3 @@ def all_done(
         results[i] = done
         progress(what, sum(one.rows for one in results.values()), rows)
     return [results[i] for i in range(len(tasks))]
-
-
-def _without_evidence(done: Done) -> Done:
-    return Done(done.file, done.digest, done.rows, b"", done.bounds)

@@ -101,13 +101,8 @@ class OutputColumns(CodedColumns):
     """
 
     def __init__(self, protocol: Protocol) -> None:
-        categories, tables = [], []
-        for j in range(len(protocol.outputs.columns)):
-            position: dict[str, int] = {}
-            texts = [symbol[j] for symbol in protocol.outputs.symbols]
-            tables.append(np.array([position.setdefault(text, len(position)) for text in texts]))
-            categories.append(tuple(position))
-        super().__init__(protocol.outputs.columns, categories, tables)
+        outputs = protocol.outputs
+        super().__init__(outputs.columns, outputs.texts, list(outputs.codes.T))
 
 
 class ReleaseWriter(Closing):

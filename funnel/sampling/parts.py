@@ -155,11 +155,11 @@ class _Seen:
     """What is noted of a partition while it is drawn, for those who judge it."""
 
     def __init__(self, plan: Plan) -> None:
+        secrets = 0 if plan.secret is None else len(plan.secret)
         b, a = plan.protocol.size
-        self.counts = CellCounts(a, b, 0 if plan.secret is None else len(plan.secret))
+        self.counts = CellCounts(a, b, secrets)
         self._secret = None if plan.secret is None else InputEncoder(plan.secret)
         rarity, scopes = rarity_for(plan.rows), {} if plan.keys is None else plan.keys.scopes
-        secrets = 0 if plan.secret is None else len(plan.secret)
         fixed, told_apart = {"order": code_bits(plan.published.size)}, {"order": secrets}
         self._words = {
             use: WordRecord(rarity, fixed.get(use, 0), scopes.get(use), told_apart.get(use, 0)) for use in plan.purposes

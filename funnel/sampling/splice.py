@@ -57,7 +57,8 @@ def splice(parts: Sequence[Path], target: str | os.PathLike[str]) -> int:
         file.write(_MAGIC)
         for part in parts:
             footer = _footer(part)
-            if any(footer.get(field) != first.get(field) for field in set(footer) | set(first) if _same_for_all(field)):
+            alike = (set(footer) | set(first)) - {_NUM_ROWS, _ROW_GROUPS}
+            if any(footer.get(field) != first.get(field) for field in alike):
                 raise DataError(f"the part {part.name} has another schema than the first part; make it anew")
             shift = file.tell() - len(_MAGIC)
             for group in footer[_ROW_GROUPS][1][1]:
@@ -73,10 +74,6 @@ def splice(parts: Sequence[Path], target: str | os.PathLike[str]) -> int:
         _write_struct(written, first)
         file.write(written + struct.pack("<I", len(written)) + _MAGIC)
     return int(rows)
-
-
-def _same_for_all(field: int) -> bool:
-    return field not in (_NUM_ROWS, _ROW_GROUPS)
 
 
 def _copy(source: Any, target: Any, count: int) -> None:
