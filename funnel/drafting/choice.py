@@ -355,8 +355,7 @@ def _named(
         for name in names:
             if name in columns:
                 continue
-            reason = look.left_out.get(name)
-            if reason is not None:
+            if (reason := look.left_out.get(name)) is not None:
                 raise SpecError(f"{option} names {name!r}, which cannot be used, since {reason}; name another column")
             raise SpecError(
                 f"{option} names {name!r}, which the source does not have{did_you_mean(name, columns)}; it has "
