@@ -21,7 +21,7 @@ from funnel.errors import DataError, OutputError, SpecError
 from funnel.progress import quiet
 from funnel.release.ckan import open_portal, share_on_portal
 from funnel.release.layout import INDEX, ReleaseFolder
-from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList
 from funnel.release.sharing import share_at, whole_release
 from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running
 
@@ -85,12 +85,12 @@ def test_an_index_is_shared_with_its_version_and_never_an_older_one(published: R
     assert at(f"{url}/people")[INDEX] == theirs.to_bytes()
     key = Ed25519PrivateKey.generate()
     more = (*theirs.listed.versions, ListedVersion(version="1.1.0", signature="ab" * 32, withdrawn=False))
-    newer = sign_index(VersionList(series="people", versions=more), key).to_bytes()
+    newer = SeriesIndex.signed(VersionList(series="people", versions=more), key).to_bytes()
     (tmp_path / "out" / "people" / INDEX).write_bytes(newer)
     with pytest.raises(OutputError, match=r"versions\.json lists version 1\.1\.0, which the index here does not"):
         share_at(whole_release(root / "1.0.0"), url, quiet)
     assert at(f"{url}/people")[INDEX] == newer
-    for content in (newer, sign_index(VersionList(series="people", versions=more[1:]), key).to_bytes()):
+    for content in (newer, SeriesIndex.signed(VersionList(series="people", versions=more[1:]), key).to_bytes()):
         (root / INDEX).write_bytes(content)
         with pytest.raises(DataError, match=r"versions\.json is no signed list with this version of people"):
             whole_release(root / "1.0.0")
