@@ -150,12 +150,15 @@ def information(table: Table, grouped: Sequence[IntArray]) -> float:
 
 def meets(table: Table, grouped: Sequence[IntArray], rules: Rules) -> bool:
     """Whether the grouped table breaks no rule."""
-    counts = table.grouped(grouped)
+    return not _breaking(table.grouped(grouped), table.n, rules).any()
+
+
+def _breaking(counts: IntArray, n: int, rules: Rules) -> npt.NDArray[np.bool_]:
+    """Cells (c, a) of n records that break a rule; of a combination that is alone in it every one that somebody has."""
     totals = counts.sum(axis=0)
-    known = rules.above(counts.sum(axis=1), np.asarray(table.n))
-    dominated = rules.above(counts, totals[None, :]) & ~known[:, None]
-    lone = rules.unique_share < 1 and bool((totals == 1).any())
-    return not (rules.small(counts).any() or dominated.any() or lone)
+    dominated = rules.above(counts, totals[None, :]) & ~rules.above(counts.sum(axis=1), np.asarray(n))[:, None]
+    lone = (totals == 1)[None, :] & (counts > 0) & (rules.unique_share < 1)
+    return np.asarray(rules.small(counts) | dominated | lone)
 
 
 def _at_most(table: Table, rules: Rules, start: Sequence[IntArray]) -> float:
@@ -311,23 +314,12 @@ def _least_loss(table: Table, rules: Rules) -> float:
                     merged = _loss_terms((cells[one] + cells[other])[None], table.n)[0]
                     losses[one] = min(losses[one], own[one] + own[other] - merged)
         cheapest.append(losses)
-    # A combination that breaks the rule of dominance or is alone: each of its cells breaks.
-    breaking = _breaking_cells(table, rules)
+    secret, combination = (table.codes(table.axes_of(is_secret), finest)[0] for is_secret in (True, False))
+    breaking = _breaking(table.grouped(finest), table.n, rules)[secret, combination]
     by_cell = np.min(
         np.stack([losses[table.places[:, j]] for j, losses in enumerate(cheapest)], axis=1), axis=1, initial=np.inf
     )
     return float(by_cell[breaking].max(initial=0.0))
-
-
-def _breaking_cells(table: Table, rules: Rules) -> npt.NDArray[np.bool_]:
-    finest = tuple(np.arange(len(axis.values), dtype=np.int64) for axis in table.axes)
-    secret, c = table.codes(table.axes_of(True), finest)
-    published, a = table.codes(table.axes_of(False), finest)
-    of_secret = np.bincount(secret, weights=table.counts, minlength=c).astype(np.int64)[secret]
-    totals = np.bincount(published, weights=table.counts, minlength=a).astype(np.int64)[published]
-    dominated = rules.above(table.counts, totals) & ~rules.above(of_secret, np.asarray(table.n))
-    lone = (totals == 1) if rules.unique_share < 1 else np.zeros_like(dominated)
-    return np.asarray(rules.small(table.counts) | dominated | lone)
 
 
 def _loss_terms(cells: IntArray, n: int) -> npt.NDArray[np.float64]:
