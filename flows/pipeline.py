@@ -405,12 +405,5 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
 
 
 def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
-    told = {
-        "status": "published",
-        "version": published.version,
-        "folder": published.folder,
-        "report": published.report,
-        "internal": published.internal,
-        "key": published.key,
-    }
+    told = {"status": "published", **vars(published)}
     return told if approval is None else {**told, "approved_by": approval.by, "approved_at": approval.at}

@@ -45,15 +45,7 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(register, people, expected),
         observers=tuple(
-            FoundObserver(
-                one.observer,
-                one.secret_of,
-                one.bounded,
-                _finite(one.level),
-                one.moved,
-                one.outside,
-                _finite(one.moved_level),
-            )
+            FoundObserver(**vars(one) | {"level": _finite(one.level), "moved_level": _finite(one.moved_level)})
             for one in found.by_observer
         ),
     )
