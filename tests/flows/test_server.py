@@ -127,7 +127,6 @@ def test_changes_start_runs_of_which_the_first_publishes_under_one_bound(
     package = json.loads((release.root / "datapackage.json").read_text())
     assert (package["version"], package["funnel:privacy"]["records"]) == ("1.1.0", len(coming))
     record = Record.read(release.record)
-    assert record.history is not None
     assert (record.history.people, record.history.ordinal) == ("same", 1)
     assert record.history.level <= 1.0
     audited = served.run("audit", release.root.parent / "latest")

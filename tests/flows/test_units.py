@@ -258,7 +258,6 @@ def test_a_patient_who_is_forgotten_is_in_no_table_and_a_later_version_holds(mad
         forgotten = forget(register, asked)
         assert forgotten.people == 1
         head = register.head
-        assert head is not None
         assert [one.missing for one in head.entries][1] == int((rows.patient == patient).sum())
     told, _ = run_release(spec, True, False)
     assert told["status"] == "published"
@@ -302,7 +301,6 @@ def _planned(path: Path) -> dict[str, object]:
     joint = Joint.from_table(spec.source_address, ["ill"], ["ward"])
     rows = compare(joint, parse_guarantee("lip:0.5"), ("optimal",))
     (found,) = plan_version(spec, previewed(spec, joint), (("lip:0.5", rows),))
-    assert found is not None
     return found.to_dict()
 
 

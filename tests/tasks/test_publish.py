@@ -43,9 +43,7 @@ def test_a_negative_verdict_publishes_nothing(
     assert list(series.iterdir()) == []
 
 
-def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
-    tmp_path: Path,
-) -> None:
+def test_a_report_tells_of_the_draws_before_it_and_of_no_others(tmp_path: Path) -> None:
     """A release that took over the rows of another is no further draw."""
     path = make_project(tmp_path, PLAIN)
     published = [run_release(ReleaseSpec.load(path), False, False)[0]]
