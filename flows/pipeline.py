@@ -196,8 +196,7 @@ def _count(
     estimated = estimate(spec, snapshot, workspace, secret)
     cached = ["estimate"] if estimated.cached else []
     if estimated.wide:
-        classified = classify(spec, snapshot, estimated, workspace)
-        spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
+        spec, snapshot, estimated = classify(spec, snapshot, estimated, workspace)
     run = Run(spec, series, opened.account, snapshot, estimated, secret, opened.register, approval)
     return run, taken, cached
 
