@@ -26,11 +26,10 @@ from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, adult_rows, make_project, tree
+from tests.projects import PLAIN, adult_rows, make_project, tree
 from tests.releases import make_released
 from tests.stage import Stage
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 ASKING = PLAIN + "\n[approval]\nrequired = true\n"
 OFFICER = "<b>A. Okafor</b>, data protection officer"
 

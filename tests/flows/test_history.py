@@ -39,29 +39,9 @@ from tests.copies import copied
 from tests.digits import leaves, too_fine
 from tests.projects import tree
 from tests.stage import Stage
-from tests.waves import WAVES, wave
+from tests.waves import COUNTED, WAVES, wave
 
-SPEC = """
-name = "panel"
-title = "A panel of a test"
-secret = ["outwork"]
-publish = ["income"]
-record_key = ["id"]
-guarantee = "lip:0.5"
-frequencies.protection = "none"
-
-[source]
-path = "wave.parquet"
-
-[disclosure]
-on_breach = "report"
-
-[metadata]
-licence = "CC-BY-4.0"
-
-[history]
-people = "same"
-"""
+SPEC = COUNTED.replace("lip:1.0", "lip:0.5")
 PEOPLE = 700
 ME = Approval.given("A. Okafor, data protection officer")
 
@@ -74,7 +54,7 @@ def project(folder: Path, text: str = SPEC, name: str = "panel") -> ReleaseSpec:
 
 
 def put(folder: Path, year: int, people: int = PEOPLE) -> None:
-    pq.write_table(wave(year, people), folder / "wave.parquet")
+    pq.write_table(wave(year, people), folder / "people.parquet")
 
 
 def run(spec: ReleaseSpec, again: bool = False, rotate: bool = False) -> dict[str, Any]:
@@ -459,7 +439,7 @@ def test_a_drift_is_told_and_refused_where_the_spec_says_so(tmp_path: Path, peop
         identifiers = table.column_names.index("id")
         others = [one + 10**9 for one in table["id"].to_pylist()]
         table = table.set_column(identifiers, "id", pa.array(others))
-    pq.write_table(table, tmp_path / "wave.parquet")
+    pq.write_table(table, tmp_path / "people.parquet")
     strict = project(tmp_path, SPEC.replace('people = "same"', said + '\non_drift = "fail"'))
     with pytest.raises(ReleaseRefused, match=r"nothing was drawn: the frequencies drifted .* new value: 'fifth 6'"):
         run(strict)

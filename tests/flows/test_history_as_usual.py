@@ -33,7 +33,7 @@ PEOPLE = 1200
 
 def released(folder: Path, spec: ReleaseSpec, table: pa.Table | None = None) -> ReleaseFolder:
     if table is not None:
-        pq.write_table(table, folder / "wave.parquet")
+        pq.write_table(table, folder / "people.parquet")
     version = ReleaseFolder(Path(run(spec)["folder"]))
     assert [check for check in recheck(version) if check.failed] == []
     return version

@@ -20,7 +20,7 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
-from tests.projects import ROOT, SPEC, adult_rows, make_project
+from tests.projects import PLAIN, ROOT, adult_rows, make_project
 from tests.releases import make_released
 
 # The command, which then says what it has imported.
@@ -34,7 +34,6 @@ finally:
     makers = {"funnel.history", "funnel.register.register", "funnel.sampling.parts", "funnel.solver.optimum"}
     print("imported:", sorted((slow | makers) & set(sys.modules)))
 """
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 
 
 def other_rows() -> bytes:

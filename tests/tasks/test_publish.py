@@ -21,9 +21,8 @@ from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import PLAIN, adult_rows, make_project
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 FAILED = Judgement(name="expect_b", description="B holds.", passed=False, failure="3 instead of 2")
 
 

@@ -24,10 +24,9 @@ from funnel.release import publication
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, adult_rows, make_project
-from tests.releases import make_release
+from tests.projects import PLAIN, adult_rows, make_project
+from tests.releases import make_release, make_released
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 CSV = PLAIN + "\n[output]\ncsv = true\n"
 
 
@@ -117,8 +116,7 @@ def test_a_stale_snapshot_is_neither_released_nor_called_unchanged(
 def test_a_look_that_takes_another_source_for_the_same_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
-    pipeline.run_release(spec, False, False)
+    spec = ReleaseSpec.load(make_released(tmp_path, PLAIN))
     told = look(spec)
     assert told["status"] == "unchanged"
     known = json.loads((tmp_path / ".funnel" / "people" / "settled.json").read_text())["source"]

@@ -22,9 +22,8 @@ from funnel.release.verdict import Verdict
 from funnel.sampling.row_words import FreshWords
 from funnel.spec import ReleaseSpec
 from tests import chance
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import PLAIN, adult_rows, make_project
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 KEYED = PLAIN.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
 
 
