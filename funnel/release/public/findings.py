@@ -139,6 +139,7 @@ class PublicFindings:
             confidence,
             radius=rounded(confidence.radius, TEXT_DIGITS),
             records=confidence.n,
+            doubtful=confidence.doubtful,
             robust_level=levels.known(findings.robust_level),
             plain_level=levels.public(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
