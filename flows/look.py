@@ -27,7 +27,7 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.findings import Audited, Findings
     from funnel.register.register import Register
-    from funnel.report.content import PlanLine
+    from funnel.release.comparison import ComparedMechanism
 
 
 @plain_errors
@@ -171,15 +171,13 @@ def _register_secret(register: Register, spec: ReleaseSpec, rotate: bool) -> Rel
     )
 
 
-def certificate_of(plan: Sequence[PlanLine], mechanism: str, audited: Audited) -> str | None:
+def certificate_of(plan: Sequence[ComparedMechanism], mechanism: str, audited: Audited) -> str | None:
     """How much more than the release any protocol could keep."""
     line = next((line for line in plan if line.mechanism == mechanism), None)
-    if line is None:
-        return None
     share = (
         audited.distribution.share if audited.distribution.explained is None else audited.distribution.explained.share
     )
-    return replace(line, share=share).optimum
+    return None if line is None else line.optimum(share)
 
 
 def history_summary(findings: Findings) -> dict[str, Any] | None:

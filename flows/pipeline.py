@@ -196,8 +196,7 @@ def _count(
     estimated = estimate(spec, snapshot, workspace, secret)
     cached = ["estimate"] if estimated.cached else []
     if estimated.wide:
-        classified = classify(spec, snapshot, estimated, workspace)
-        spec, snapshot, estimated = classified.spec, classified.snapshot, classified.estimated
+        spec, snapshot, estimated = classify(spec, snapshot, estimated, workspace)
     run = Run(spec, series, opened.account, snapshot, estimated, secret, opened.register, approval)
     return run, taken, cached
 
@@ -405,12 +404,5 @@ def _moved_on(waiting: Submitted, head: str | None) -> str:
 
 
 def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
-    told = {
-        "status": "published",
-        "version": published.version,
-        "folder": published.folder,
-        "report": published.report,
-        "internal": published.internal,
-        "key": published.key,
-    }
+    told = {"status": "published", **vars(published)}
     return told if approval is None else {**told, "approved_by": approval.by, "approved_at": approval.at}

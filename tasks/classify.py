@@ -30,21 +30,15 @@ from funnel.tables import arrow_numbers, arrow_texts, open_paged
 FOLDER = "classes"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Classified:
-    """A spec, a snapshot and counts that are by class of record from here on."""
-
-    spec: ReleaseSpec
-    snapshot: Snapshot
-    estimated: Estimated
-
-
 @step
-def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path) -> Classified:
+def classify(
+    spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path
+) -> tuple[ReleaseSpec, Snapshot, Estimated]:
     """Find the classes of records between which the secret differs most, or read them, and count the records by them.
 
     For every record a class is drawn by the protocol, and the record of somebody of that class is published: so the
     bound is about what an observer concludes from a record who knows of the secret what the counts of classes say.
+    Spec, snapshot and counts that are returned are by class from here on.
 
     Raises
     ------
@@ -63,11 +57,8 @@ def classify(spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, worksp
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))
     found = _with_classes(snapshot, codings, told, donors, joint, workspace)
     tell(f"{len(classes.names)} classes of records")
-    return Classified(
-        spec.by_class(CLASS_COLUMN),
-        found,
-        dataclasses.replace(estimated, joint=counted, donors=donors, composition=classified.composition),
-    )
+    counts = dataclasses.replace(estimated, joint=counted, donors=donors, composition=classified.composition)
+    return spec.by_class(CLASS_COLUMN), found, counts
 
 
 def _with_classes(

@@ -39,10 +39,8 @@ def drift_of_others(earlier: Sequence[Earlier], joint: Joint) -> Drift | None:
     there = [one for one in earlier if one.published and one.folder is not None]
     if not there:
         return None
-    newest = max(there, key=lambda one: one.version)
-    if newest.folder is None or not (path := newest.folder.joint).is_file():
-        return None
-    return drift_between(JointDocument.read(path).joint, joint)
+    path = max(there, key=lambda one: one.version).place.joint
+    return drift_between(JointDocument.read(path).joint, joint) if path.is_file() else None
 
 
 def public_drift(earlier: Sequence[Earlier], frequencies: Frequencies) -> Drift | None:
@@ -55,10 +53,8 @@ def public_drift(earlier: Sequence[Earlier], frequencies: Frequencies) -> Drift 
     noisy = [one for one in earlier if one.published and one.folder is not None and _has_noise(one)]
     if not noisy:
         return None
-    folder = max(noisy, key=lambda one: one.version).folder
-    if folder is None:
-        raise ValueError("a version that is there has a folder")
-    before = FrequenciesDocument.read(folder.frequencies).frequencies
+    newest = max(noisy, key=lambda one: one.version)
+    before = FrequenciesDocument.read(newest.place.frequencies).frequencies
     return drift_between(before.joint.as_published, frequencies.joint.as_published)
 
 

@@ -151,9 +151,7 @@ def _not_followed(run: Run, decision: Draw | TakeOver, protected: Protected, pro
         return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
     if isinstance(decision, Draw) or (known := in_register(decision)) is None:
         return None
-    if decision.rows_of.folder is None:
-        raise ValueError("rows that are gone are not taken over")
-    return Followed(DrawnFrom.taken_over(decision.rows_of.folder, snapshot, known))
+    return Followed(DrawnFrom.taken_over(decision.rows_of.place, snapshot, known))
 
 
 @dataclass(frozen=True, eq=False)

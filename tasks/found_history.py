@@ -15,6 +15,8 @@ from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.truth import known_truth
 
+_AS_FOUND = ("moved", "outside", "reserve", "utility", "alone", "bound", "entropy")
+
 
 def found_history(register: Register, people: People, found: Step, expected: Fitted | None = None) -> FoundHistory:
     """What all versions together tell, for the officer who answers for it; and what of it is public, with noise."""
@@ -34,26 +36,12 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         worst=tuple((version, labels[version][output]) for version, output in worst),
         worst_output=found.channel.outputs.labels[witness.output],
         worst_secret=_secret_of(found).labels[witness.secret],
-        moved=found.moved,
-        outside=found.outside,
-        reserve=found.reserve,
-        utility=found.utility,
-        alone=found.alone,
-        bound=found.bound,
-        entropy=found.entropy,
+        **{name: getattr(found, name) for name in _AS_FOUND},
         units=found.opening.joint.n if found.waves else None,
         moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(register, people, expected),
         observers=tuple(
-            FoundObserver(
-                one.observer,
-                one.secret_of,
-                one.bounded,
-                _finite(one.level),
-                one.moved,
-                one.outside,
-                _finite(one.moved_level),
-            )
+            FoundObserver(**vars(one) | {"level": _finite(one.level), "moved_level": _finite(one.moved_level)})
             for one in found.by_observer
         ),
     )

@@ -23,9 +23,7 @@ def sanitise(run: Run, decision: Draw | TakeOver, drawn: DrawnFrom, folder: Rele
     """
     if isinstance(decision, TakeOver):
         earlier = decision.rows_of
-        if earlier.folder is None:
-            raise ValueError("rows that are gone are not taken over")
-        return take_over(earlier.folder, earlier.rows_sha256, drawn.drawing, folder)
+        return take_over(earlier.place, earlier.rows_sha256, drawn.drawing, folder)
     return draw_rows(
         run.spec,
         drawn,

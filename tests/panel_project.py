@@ -20,35 +20,13 @@ from funnel.release.layout import ReleaseFolder, versions
 from funnel.release.record import Record
 from funnel.spec import ReleaseSpec
 from tests.stage import Ended, Stage
-from tests.waves import wave
+from tests.waves import COUNTED, wave
 
 PEOPLE = 300
 
-SPEC = """
-name = "NAME"
-title = "A panel"
-secret = ["outwork"]
-publish = ["kids", "income"]
-record_key = ["id"]
-guarantee = "lip:1.0"
-frequencies.protection = "none"
-
-[source]
-path = "panel.parquet"
-
-[mechanism]
-name = "grr"
-
-[history]
-people = "same"
-register = "panel-people"
-
-[disclosure]
-on_breach = "report"
-
-[metadata]
-licence = "CC-BY-4.0"
-"""
+SPEC = COUNTED.replace('"panel"', '"NAME"').replace("people.parquet", "panel.parquet")
+SPEC = SPEC.replace('["income"]', '["kids", "income"]').replace("[source]", '[mechanism]\nname = "grr"\n\n[source]')
+SPEC += 'register = "panel-people"\n'
 
 
 @dataclass(frozen=True)

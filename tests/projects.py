@@ -40,6 +40,8 @@ people = "different"
 [disclosure]
 on_breach = "report"
 """
+# With the mechanism that is made fastest.
+PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 
 
 def spec_of(path: str, folder: str | Path, **changes: Any) -> ReleaseSpec:

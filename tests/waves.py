@@ -40,6 +40,28 @@ people = "same"
 licence = "CC-BY-4.0"
 """
 """The spec of a panel of people who are the same in every wave, under noise."""
+COUNTED = """
+name = "panel"
+title = "A panel"
+secret = ["outwork"]
+publish = ["income"]
+record_key = ["id"]
+guarantee = "lip:1.0"
+frequencies.protection = "none"
+
+[source]
+path = "people.parquet"
+
+[disclosure]
+on_breach = "report"
+
+[metadata]
+licence = "CC-BY-4.0"
+
+[history]
+people = "same"
+"""
+"""The same with exact counts, of their incomes."""
 _COLUMNS = ("id", "year", "age", "outwork", "married", "kids", "edlevel", "hhninc")
 _BESIDE = Path(__file__).parents[2] / "shared" / "data" / "health_panel.parquet"
 

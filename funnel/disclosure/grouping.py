@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.disclosure.partition import EXACT, QUICK, TIE, Blocks, assignment
 from funnel.disclosure.table import Table
 from funnel.errors import DataError
-from funnel.settings.disclosure_rules import Rules
-
-IntArray = npt.NDArray[np.int64]
+from funnel.joint import FloatArray
+from funnel.settings.disclosure_rules import BoolArray, IntArray, Rules
 
 # Share of the records below which a value of the secret is rare.
 RARE = 0.01
@@ -150,12 +148,15 @@ def information(table: Table, grouped: Sequence[IntArray]) -> float:
 
 def meets(table: Table, grouped: Sequence[IntArray], rules: Rules) -> bool:
     """Whether the grouped table breaks no rule."""
-    counts = table.grouped(grouped)
+    return not _breaking(table.grouped(grouped), table.n, rules).any()
+
+
+def _breaking(counts: IntArray, n: int, rules: Rules) -> BoolArray:
+    """Cells (c, a) of n records that break a rule; of a combination that is alone in it every one that somebody has."""
     totals = counts.sum(axis=0)
-    known = rules.above(counts.sum(axis=1), np.asarray(table.n))
-    dominated = rules.above(counts, totals[None, :]) & ~known[:, None]
-    lone = rules.unique_share < 1 and bool((totals == 1).any())
-    return not (rules.small(counts).any() or dominated.any() or lone)
+    dominated = rules.above(counts, totals[None, :]) & ~rules.above(counts.sum(axis=1), np.asarray(n))[:, None]
+    lone = (totals == 1)[None, :] & (counts > 0) & (rules.unique_share < 1)
+    return np.asarray(rules.small(counts) | dominated | lone)
 
 
 def _at_most(table: Table, rules: Rules, start: Sequence[IntArray]) -> float:
@@ -227,13 +228,13 @@ def _groupings_of_secret(table: Table, rules: Rules) -> tuple[list[tuple[IntArra
     return list(_chain(table, common)), False
 
 
-def common_values(table: Table, axis: int, rules: Rules) -> npt.NDArray[np.bool_]:
+def common_values(table: Table, axis: int, rules: Rules) -> BoolArray:
     """Which values of an axis are not rare, shape (values,)."""
     records = np.bincount(table.places[:, axis], weights=table.counts, minlength=len(table.axes[axis].values))
     return np.asarray((records >= RARE * table.n) & (records >= rules.minimum_cell))
 
 
-def keeps_apart(of: IntArray, common: npt.NDArray[np.bool_]) -> bool:
+def keeps_apart(of: IntArray, common: BoolArray) -> bool:
     """Whether no group has two values that are not rare."""
     return bool(np.bincount(of, weights=common).max() <= 1)
 
@@ -244,7 +245,7 @@ def _of_secret(table: Table, secret: Sequence[IntArray]) -> float:
     return information(table, [*secret, *published])
 
 
-def _chain(table: Table, common: Sequence[npt.NDArray[np.bool_]]) -> Iterator[tuple[IntArray, ...]]:
+def _chain(table: Table, common: Sequence[BoolArray]) -> Iterator[tuple[IntArray, ...]]:
     """From all values apart on: those two groups of a column become one whose merging loses least."""
     axes = table.axes_of(True)
     state = tuple(np.arange(len(table.axes[j].values), dtype=np.int64) for j in axes)
@@ -273,7 +274,7 @@ def _mergers(of: IntArray, ordered: bool) -> Iterator[IntArray]:
             yield np.where(merged > high, merged - 1, merged)
 
 
-def _partitions(common: npt.NDArray[np.bool_], ordered: bool) -> Iterator[IntArray]:
+def _partitions(common: BoolArray, ordered: bool) -> Iterator[IntArray]:
     """All partitions into at least two groups of which none has two common values, as restricted growth strings."""
     m = len(common)
 
@@ -311,26 +312,15 @@ def _least_loss(table: Table, rules: Rules) -> float:
                     merged = _loss_terms((cells[one] + cells[other])[None], table.n)[0]
                     losses[one] = min(losses[one], own[one] + own[other] - merged)
         cheapest.append(losses)
-    # A combination that breaks the rule of dominance or is alone: each of its cells breaks.
-    breaking = _breaking_cells(table, rules)
+    secret, combination = (table.codes(table.axes_of(is_secret), finest)[0] for is_secret in (True, False))
+    breaking = _breaking(table.grouped(finest), table.n, rules)[secret, combination]
     by_cell = np.min(
         np.stack([losses[table.places[:, j]] for j, losses in enumerate(cheapest)], axis=1), axis=1, initial=np.inf
     )
     return float(by_cell[breaking].max(initial=0.0))
 
 
-def _breaking_cells(table: Table, rules: Rules) -> npt.NDArray[np.bool_]:
-    finest = tuple(np.arange(len(axis.values), dtype=np.int64) for axis in table.axes)
-    secret, c = table.codes(table.axes_of(True), finest)
-    published, a = table.codes(table.axes_of(False), finest)
-    of_secret = np.bincount(secret, weights=table.counts, minlength=c).astype(np.int64)[secret]
-    totals = np.bincount(published, weights=table.counts, minlength=a).astype(np.int64)[published]
-    dominated = rules.above(table.counts, totals) & ~rules.above(of_secret, np.asarray(table.n))
-    lone = (totals == 1) if rules.unique_share < 1 else np.zeros_like(dominated)
-    return np.asarray(rules.small(table.counts) | dominated | lone)
-
-
-def _loss_terms(cells: IntArray, n: int) -> npt.NDArray[np.float64]:
+def _loss_terms(cells: IntArray, n: int) -> FloatArray:
     p = cells / n
     return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=1))
 

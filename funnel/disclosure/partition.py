@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from funnel.settings.disclosure_rules import Rules
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from funnel.joint import FloatArray
+from funnel.settings.disclosure_rules import BoolArray, IntArray, Rules
 
 # Values of a column without order of which all partitions are searched, and cells of all its groups together.
 EXACT = 16

@@ -11,20 +11,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.disclosure.grouping import Grouping, best_grouping, information
 from funnel.disclosure.table import Axis, Table
 from funnel.disclosure.value_order import in_order
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.readers.cells import NUMBER, ordered
 from funnel.settings.disclosure_rules import Rules
 from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
 from funnel.wording import plain_number, toml_key, toml_text
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
-from funnel.joint import Joint
-
-IntArray = npt.NDArray[np.int64]
+from funnel.joint import IntArray, Joint
 
 
 @dataclass(frozen=True)

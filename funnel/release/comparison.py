@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from funnel.certificate import Weighting
+from funnel.certificate import Certificate, Weighting
 from funnel.planning import PlanRow
 from funnel.release.document import Document, Part, Probability
 
@@ -25,6 +25,10 @@ class CertificatePart(Part):
     gap: Probability
     weights: Weighting | None = None
 
+    def sentence(self, share: float) -> str:
+        """The same in words, of a protocol that keeps a share."""
+        return Certificate(self.of, self.gap, self.weights).sentence(share)
+
 
 class ComparedMechanism(Part):
     """One mechanism, as `funnel.planning.PlanRow` describes it; None where there is no number, or an infinite one."""
@@ -40,6 +44,18 @@ class ComparedMechanism(Part):
     seconds: float
     reason: str | None
 
+    @classmethod
+    def of(cls, row: PlanRow) -> Self:
+        """Of a row of `funnel.plan`."""
+        told = row.to_dict()
+        return cls.model_validate({name: told[name] for name in cls.model_fields})
+
+    def optimum(self, share: float) -> str | None:
+        """What is known of protocols that are better than this one, which keeps a share; None where nothing is."""
+        ended = () if self.finished else ("its search was ended by the time limit",)
+        known = () if self.certificate is None else (self.certificate.sentence(share),)
+        return "; ".join((*ended, *known)) or None
+
 
 class ComparisonDocument(Document):
     """The mechanisms that were fitted for a release, best first; internal."""
@@ -54,9 +70,4 @@ def comparison_document(
     rows: Iterable[PlanRow], utility: Literal["information", "variance", "estimation"] = "information"
 ) -> ComparisonDocument:
     """The document of mechanisms compared by a utility."""
-    return ComparisonDocument(utility=utility, rows=tuple(_compared(row) for row in rows))
-
-
-def _compared(row: PlanRow) -> ComparedMechanism:
-    told = row.to_dict()
-    return ComparedMechanism.model_validate({name: told[name] for name in ComparedMechanism.model_fields})
+    return ComparisonDocument(utility=utility, rows=tuple(map(ComparedMechanism.of, rows)))

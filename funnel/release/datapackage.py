@@ -231,15 +231,11 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
 def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
     kind = protection.kind
-    return BehindFrequencies(
-        protection=protection.protection,
+    return BehindFrequencies.like(
+        protection,
         meaning=kind.meaning,
         path=kind.of_noise("frequencies.json"),
         hash=f"sha256:{files['frequencies.json'][0]}" if kind.is_noisy else None,
-        epsilon=protection.epsilon,
-        delta=protection.delta,
-        beta=protection.beta,
-        spent=protection.spent,
         unprotected_versions=kind.of_noise(protection.unprotected),
     )
 

@@ -44,10 +44,14 @@ class Earlier:
     @property
     def version(self) -> Version:
         """Its number."""
-        found = Version.parse(self.record.version)
-        if found is None:
-            raise ValueError("a record holds a version")
-        return found
+        return Version.of(self.record.version)
+
+    @property
+    def place(self) -> ReleaseFolder:
+        """Its folder, of a version whose rows are there."""
+        if self.folder is None:
+            raise ValueError("the rows of a version are gone")
+        return self.folder
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,7 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
         )
     write_new(local.package, package)
     documents = {path.name for path in (local.protocol, local.numbers, local.report, local.annex, local.signature)}
-    documents |= {
-        local.readme.name,
-        local.citation.name,
-        local.catalogue.name,
-        local.channel.name,
-        local.estimator.name,
-    }
+    documents |= {one.name for one in (local.readme, local.citation, local.catalogue, local.channel, local.estimator)}
     names = documents | {*_listed(package, root)}
     if len(names) > _MOST_FILES:
         raise DataError(f"{root}/datapackage.json lists more files than any release has; the release is damaged")

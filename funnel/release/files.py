@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from funnel.errors import DataError, OutputError
+from funnel.errors import DataError, OutputError, SpecError
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.storage import writing_in
@@ -122,6 +122,41 @@ def write_new(path: Path, content: bytes) -> None:
     """Write a file into a folder that nobody reads yet; an error names it."""
     with writing_in(path):
         path.write_bytes(content)
+
+
+def make_secret_file(path: Path, content: bytes, what: str) -> None:
+    """Write a file that its owner alone may read; one that another run made meanwhile stays as it is.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written; ``what`` names it.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # Unlike a rename, a link never takes the place of a file that another run made meanwhile.
+        os.link(temporary, path)
+        sync_folder(path.parent)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise OutputError(
+            f"{what} cannot be written to {path}: {error.strerror}; make room or give permission, then run the release "
+            "again"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def require_secret(path: Path, what: str) -> None:
+    """Make sure that nobody but its owner may read a file; SpecError names ``what`` it is."""
+    if path.stat().st_mode & 0o077:
+        raise SpecError(f"others may read {what} {path}; take their permission away with chmod 600")
 
 
 class Sink(io.RawIOBase):

@@ -153,9 +153,7 @@ class HeldVersions:
 
     def close(self, outcome: Outcome) -> None:
         """Note what became of a version that was held, and remove it."""
-        version = Version.parse(outcome.version)
-        if version is None:
-            raise ValueError("an outcome names a version")
+        version = Version.of(outcome.version)
         write_whole(self._outcome(version), outcome.to_bytes())
         sync_folder(self.records.folder)
         remove_version(self.folder(version))

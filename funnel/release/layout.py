@@ -44,6 +44,14 @@ class Version:
         match = _VERSION.fullmatch(text)
         return None if match is None else cls(*(int(part) for part in match.groups()))
 
+    @classmethod
+    def of(cls, text: str) -> Version:
+        """The version of a text that was checked to be one."""
+        found = cls.parse(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no version")
+        return found
+
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}"
 

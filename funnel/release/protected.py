@@ -210,9 +210,7 @@ def published_frequencies(one: Earlier) -> FrequenciesDocument:
     LedgerError
         If they are gone or were changed.
     """
-    if one.folder is None:
-        raise ValueError("a version that is there has a folder")
-    folder = one.folder
+    folder = one.place
     known = one.record.files.get(folder.frequencies.name)
     try:
         if known is not None and file_digest(folder.frequencies) != known:
@@ -226,11 +224,8 @@ def published_frequencies(one: Earlier) -> FrequenciesDocument:
 
 def other_noise(one: Earlier) -> LedgerError:
     """The error of published frequencies that are not those of the record."""
-    if one.folder is None:
-        raise ValueError("a version that is there has a folder")
-    folder = one.folder
     return LedgerError(
-        f"{folder.frequencies} is not what version {one.version} was made from; restore it from a backup"
+        f"{one.place.frequencies} is not what version {one.version} was made from; restore it from a backup"
     )
 
 

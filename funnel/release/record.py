@@ -260,11 +260,8 @@ class Records:
 
     def learn(self, record: Record) -> None:
         """Keep the record of a version that is in its place and is not known here."""
-        version = Version.parse(record.version)
-        if version is None:
-            raise ValueError("a record holds a version")
         private_folder(self.folder)
-        write_whole(self._place(version), record.to_bytes())
+        write_whole(self._place(Version.of(record.version)), record.to_bytes())
         sync_folder(self.folder)
 
     def _place(self, version: Version) -> Path:

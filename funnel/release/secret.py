@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from funnel.errors import LedgerError, OutputError, SpecError
-from funnel.release.files import private_folder, sync_folder
+from funnel.errors import LedgerError, SpecError
+from funnel.release.files import make_secret_file, private_folder, require_secret, sync_folder
 from funnel.sampling.keyed import RecordKey, scope_of_register, word_key
 
 FILE, NEXT, NOISE = "release-secret", "release-secret.next", "noise-secret"
@@ -225,19 +225,7 @@ def _another(place: str) -> LedgerError:
 
 
 def _make(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(fresh_text().encode())
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(path.parent)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise OutputError(
-            f"the release secret cannot be written to {path}: {error.strerror}; make room or give permission, then run "
-            "the release again"
-        ) from error
+    make_secret_file(path, fresh_text().encode(), "the release secret")
 
 
 def fresh_text() -> str:
@@ -269,8 +257,7 @@ def read_secret(place: str) -> str:
         raise SpecError(f"record_secret names a block of the orchestrator, {name}, which only the pipeline can read")
     path = Path(place)
     try:
-        if path.stat().st_mode & 0o077:
-            raise SpecError(f"others may read the release secret {path}; take their permission away with chmod 600")
+        require_secret(path, "the release secret")
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"the release secret {path} cannot be read ({type(error).__name__})") from error

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import Field, model_validator
 
 from funnel.errors import DataError
@@ -14,10 +13,7 @@ from funnel.release.document import Part, Sha256, VersionText
 from funnel.release.files import open_to_all, sync_folder, write_whole
 from funnel.release.layout import INDEX, SIGNATURE_FILE, Version
 from funnel.release.record import Record
-from funnel.release.signature import SignedDocument, bytes_to_sign, public_key_of, sign, signing_key
-
-# A signature of these bytes cannot be taken for one of anything else that the key signs.
-_PREFIX = b"funnel/series/1\n"
+from funnel.release.signature import SignedDocument, public_key_of, signing_key
 
 
 class ListedVersion(Part):
@@ -78,12 +74,9 @@ class SeriesIndex(SignedDocument):
     """
 
     described: ClassVar[str] = "the series index"
+    signs, line = "listed", b"funnel/series/1\n"
     schema_: Literal["funnel/versions/1"] = Field(default="funnel/versions/1", alias="schema")
     listed: VersionList
-
-    def signed_bytes(self) -> bytes:
-        """The bytes that are signed."""
-        return bytes_to_sign(_PREFIX, self.listed)
 
 
 def list_versions(
@@ -117,12 +110,6 @@ def list_versions(
     return VersionList(series=series, versions=found) if found else None
 
 
-def sign_index(versions: VersionList, key: Ed25519PrivateKey) -> SeriesIndex:
-    """Sign the list of a series."""
-    public_key, signature = sign(bytes_to_sign(_PREFIX, versions), key)
-    return SeriesIndex(public_key=public_key, signature=signature, listed=versions)
-
-
 def index_of(
     root: Path, known: Mapping[Version, Record], published: Collection[Version], workspace: Path
 ) -> bytes | None:
@@ -152,7 +139,7 @@ def index_of(
         return path.read_bytes()
     versions = list_versions(root.name, known, published, _listed(path, key))
     # A signature by Ed25519 is a function of the key and of what is signed.
-    return None if versions is None else sign_index(versions, signing_key(workspace)).to_bytes()
+    return None if versions is None else SeriesIndex.signed(versions, signing_key(workspace)).to_bytes()
 
 
 def write_index(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -25,13 +23,11 @@ from pydantic import Field, model_validator
 
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.release.document import Count, Document, Part, Sha256
-from funnel.release.files import private_folder, sync_folder, write_whole
+from funnel.release.files import make_secret_file, private_folder, require_secret, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 
 _VERSION = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$"
-# A signature of these bytes cannot be taken for one of anything else that the key may sign.
-_PREFIX = b"funnel/manifest/1\n"
 
 
 class ManifestFile(Part):
@@ -83,16 +79,6 @@ class Manifest(Part):
             raise ValueError("does not list every file once, in the order of their paths")
         return self
 
-    def signed_bytes(self) -> bytes:
-        """The bytes that are signed: one line that says what they are, then JSON with sorted keys, ASCII, no spaces."""
-        return bytes_to_sign(_PREFIX, self)
-
-
-def bytes_to_sign(prefix: bytes, part: Part) -> bytes:
-    """A line that says what is signed, then the part as JSON with sorted keys, ASCII, no spaces."""
-    content = part.model_dump(mode="json")
-    return prefix + json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-
 
 def manifest_of(series: str, version: str, created: str, files: Mapping[str, str], folder: ReleaseFolder) -> Manifest:
     """The manifest of files whose digests were judged; the sizes are those of the files in the folder.
@@ -139,25 +125,40 @@ class SignedDocument(Document):
 
     Attributes
     ----------
+    signs : str
+        Name of the field with what is signed.
+    line : bytes
+        Before that, so that a signature cannot be taken for one of anything else that the key may sign.
     algorithm : str
     public_key, signature : str
         Hexadecimal: 32 and 64 bytes.
     """
 
+    signs: ClassVar[str]
+    line: ClassVar[bytes]
     algorithm: Literal["Ed25519"] = "Ed25519"
     # As long as a digest, and written as one.
     public_key: Sha256
     signature: str = Field(pattern=r"^[0-9a-f]{128}$")
 
-    def signed_bytes(self) -> bytes:
-        """The bytes that are signed; each child says which."""
-        raise NotImplementedError
+    @classmethod
+    def bytes_of(cls, part: Part) -> bytes:
+        """The bytes that are signed: the line, then JSON with sorted keys, ASCII, no spaces."""
+        content = part.model_dump(mode="json")
+        return cls.line + json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def signed(cls, part: Part, key: Ed25519PrivateKey) -> Self:
+        """Sign a part."""
+        public_key, signature = key.public_key().public_bytes_raw(), key.sign(cls.bytes_of(part))
+        said = {"public_key": public_key.hex(), "signature": signature.hex()}
+        return cls.model_validate({**said, cls.signs: part})
 
     def holds(self) -> bool:
         """Whether it was signed with the key that is inside."""
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
-            key.verify(bytes.fromhex(self.signature), self.signed_bytes())
+            key.verify(bytes.fromhex(self.signature), self.bytes_of(getattr(self, self.signs)))
         except (InvalidSignature, ValueError):
             return False
         return True
@@ -175,23 +176,9 @@ class SignatureDocument(SignedDocument):
     """
 
     described: ClassVar[str] = "the signature"
+    signs, line = "manifest", b"funnel/manifest/1\n"
     schema_: Literal["funnel/signature/1"] = Field(default="funnel/signature/1", alias="schema")
     manifest: Manifest
-
-    def signed_bytes(self) -> bytes:
-        """The bytes that are signed."""
-        return self.manifest.signed_bytes()
-
-
-def sign(content: bytes, key: Ed25519PrivateKey) -> tuple[str, str]:
-    """The public key and the signature (hex) of some bytes."""
-    return key.public_key().public_bytes_raw().hex(), key.sign(content).hex()
-
-
-def signed(manifest: Manifest, key: Ed25519PrivateKey) -> SignatureDocument:
-    """Sign a manifest."""
-    public_key, signature = sign(manifest.signed_bytes(), key)
-    return SignatureDocument(public_key=public_key, signature=signature, manifest=manifest)
 
 
 def sign_release(
@@ -220,7 +207,7 @@ def sign_release(
         If the key or the signature cannot be written.
     """
     key = signing_key(spec.workspace_folder)
-    document = signed(manifest_of(spec.name, version, created, files, folder), key)
+    document = SignatureDocument.signed(manifest_of(spec.name, version, created, files, folder), key)
     return {**files, folder.signature.name: write_whole(folder.signature, document.to_bytes()).sha256}
 
 
@@ -236,7 +223,8 @@ def signing_key(workspace: Path) -> Ed25519PrivateKey:
     """
     path = private_folder(workspace) / KEY_FILE
     if not path.exists():
-        _make(path)
+        content = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        make_secret_file(path, content, "the signing key")
     return _read(path)
 
 
@@ -295,33 +283,9 @@ def _public_key(text: str) -> str | None:
     return raw.hex() if len(raw) == 32 else None
 
 
-def _make(path: Path) -> None:
-    content = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # Unlike a rename, a link never takes the place of a key that another run made meanwhile.
-        os.link(temporary, path)
-        sync_folder(path.parent)
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise OutputError(
-            f"the signing key cannot be written to {path}: {error.strerror}; make room or give permission, then run "
-            "the release again"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _read(path: Path) -> Ed25519PrivateKey:
     try:
-        if path.stat().st_mode & 0o077:
-            raise SpecError(f"others may read the signing key {path}; take their permission away with chmod 600")
+        require_secret(path, "the signing key")
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise SpecError(

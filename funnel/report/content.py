@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
-from funnel.certificate import Certificate
 from funnel.donors.composition import Composition
 from funnel.errors import DataError
 from funnel.findings import Audited, Findings
 from funnel.findings.absent import absent_records
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.planning import PlanRow
 from funnel.protocol import Protocol
-from funnel.release.comparison import ComparedMechanism
+from funnel.release.comparison import CertificatePart, ComparedMechanism
 from funnel.release.counted_as_usual import WholeStays
 from funnel.release.protection import Protection
 from funnel.release.public.findings import PublicFindings
@@ -26,6 +24,7 @@ from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_report import (
     Approval,
     Change,
+    Compared,
     Contact,
     Judged,
     KeptByVersion,
@@ -63,71 +62,28 @@ class SourceNote:
 _FINEST_GAP = 1e-4
 
 
-@dataclass(frozen=True)
-class PlanLine:
-    """One mechanism in the comparison.
+def public_line(row: ComparedMechanism, distributions: PublicDistributions, guarantee: Guarantee) -> Compared:
+    """One mechanism in the comparison as it is published, under the declared guarantee."""
+    return Compared.like(
+        row,
+        utility=None if row.utility is None else distributions.nats(row.utility),
+        share=None if row.share is None else distributions.nats(row.share),
+        level=None if row.level is None else public_level(row.level, guarantee, row.reason is None),
+        reason=None if row.reason is None else public_text(row.reason, distributions.step, guarantee),
+        certificate=_public_certificate(row, distributions),
+    )
 
-    Attributes
-    ----------
-    mechanism : str
-    utility : float or None
-        I(X;Y), nats; None where no protocol was found.
-    share : float or None
-        I(X;Y) / H(X).
-    level : float or None
-        Exact level, nats, or the best level the mechanism can reach.
-    reason : str or None
-        Why it may not be used; None if it may.
-    certificate : Certificate or None
-        By how much another protocol could be better, where that is known.
-    finished : bool
-        False if a time limit, or what it gave up, ended its search.
-    """
 
-    mechanism: str
-    utility: float | None
-    share: float | None
-    level: float | None
-    reason: str | None
-    certificate: Certificate | None = None
-    finished: bool = True
-
-    @classmethod
-    def of(cls, row: PlanRow | ComparedMechanism) -> PlanLine:
-        """The line of a row of `funnel.plan`, or of a comparison."""
-        found = row.certificate
-        told = None if found is None else Certificate(found.of, found.gap, found.weights)
-        return cls(row.mechanism, row.utility, row.share, row.level, row.reason, told, row.finished)
-
-    def public(self, distributions: PublicDistributions, guarantee: Guarantee) -> PlanLine:
-        """The line as it is published, under the declared guarantee."""
-        return PlanLine(
-            self.mechanism,
-            None if self.utility is None else distributions.nats(self.utility),
-            None if self.share is None else distributions.nats(self.share),
-            None if self.level is None else public_level(self.level, guarantee, self.reason is None),
-            None if self.reason is None else public_text(self.reason, distributions.step, guarantee),
-            self._public_certificate(distributions),
-            self.finished,
-        )
-
-    def _public_certificate(self, distributions: PublicDistributions) -> Certificate | None:
-        """Of what is kept the limit is rounded up as shares are; of records unchanged the gap, to one digit."""
-        if self.certificate is None or self.share is None:
-            return None
-        gap = self.certificate.gap
-        if self.certificate.of != "kept":
-            return replace(self.certificate, gap=min(1.0, max(_FINEST_GAP, rounded_up(gap, 1))))
-        return Certificate(
-            "kept", max(0.0, round(distributions.share_above(self.share + gap) - distributions.nats(self.share), 12))
-        )
-
-    @property
-    def optimum(self) -> str | None:
-        """What is known of protocols that are better than this one; None where nothing is."""
-        ended = () if self.finished else ("its search was ended by the time limit",)
-        known = () if self.certificate is None or self.share is None else (self.certificate.sentence(self.share),)
-        return "; ".join((*ended, *known)) or None
+def _public_certificate(row: ComparedMechanism, distributions: PublicDistributions) -> CertificatePart | None:
+    """Of what is kept the limit is rounded up as shares are; of records unchanged the gap, to one digit."""
+    if row.certificate is None or row.share is None:
+        return None
+    gap = row.certificate.gap
+    if row.certificate.of != "kept":
+        told = min(1.0, max(_FINEST_GAP, rounded_up(gap, 1)))
+    else:
+        told = max(0.0, round(distributions.share_above(row.share + gap) - distributions.nats(row.share), 12))
+    return row.certificate.model_copy(update={"gap": told})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -149,10 +105,8 @@ class Described:
         What was drawn from, shape (b, a').
     guarantee : Guarantee
         The declared bound.
-    plan : tuple of PlanLine
-        The mechanisms that were compared, best first; may be empty.
     utility : "information", "variance" or "estimation"
-        What they were compared by.
+        What mechanisms were compared by.
     judged : tuple of Judged
         What is judged before the release is published.
     protection : Protection
@@ -198,7 +152,6 @@ class Described:
     software: str
     judged: tuple[Judged, ...]
     protection: Protection
-    plan: tuple[PlanLine, ...] = ()
     utility: Literal["information", "variance", "estimation"] = "information"
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
@@ -242,6 +195,8 @@ class PublicContent(Described):
         Published records like no other one; None where whole records are published.
     absent : int or None
         Published records with a combination that no record has by the public counts; None there, and of sets of values.
+    plan : tuple of Compared
+        The mechanisms that were compared, best first; may be empty.
     """
 
     distributions: PublicDistributions
@@ -252,6 +207,7 @@ class PublicContent(Described):
     unchanged: Unchanged | None
     alone: int | None
     absent: int | None
+    plan: tuple[Compared, ...] = ()
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -281,6 +237,8 @@ class ReportContent(Described):
         The audit of exactly this joint distribution, protocol and bound; internal.
     audited : Audited
         What was found under the public frequencies: of this the public report is made.
+    plan : tuple of ComparedMechanism
+        The mechanisms that were compared, best first; may be empty.
     disclosure : mapping or None
         What breaks the rules of disclosure control, as `funnel.disclosure.rule_texts.disclosure_content`; internal.
     weights : ClassWeights or None
@@ -299,6 +257,7 @@ class ReportContent(Described):
     joint: Joint
     findings: Findings
     audited: Audited
+    plan: tuple[ComparedMechanism, ...] = ()
     disclosure: Mapping[str, Any] | None = None
     weights: ClassWeights | None = None
     composition: Composition | None = None
@@ -326,19 +285,19 @@ class ReportContent(Described):
         )
 
     @property
-    def certified(self) -> tuple[PlanLine, ...]:
+    def certified(self) -> tuple[ComparedMechanism, ...]:
         """The plan; people with a history keep less than was fitted, so that nothing is certified of what they keep."""
         alone = self.audited.history is None
-        return tuple(line if alone else replace(line, certificate=None) for line in self.plan)
+        return tuple(line if alone else line.model_copy(update={"certificate": None}) for line in self.plan)
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
         distributions = PublicDistributions.of(self.audited.frequencies, self.protocol)
         frequencies, drawn = self.audited.frequencies, self.audited.drawn
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
-        described["plan"] = tuple(line.public(distributions, self.guarantee) for line in self.certified)
         return PublicContent(
             **described,
+            plan=tuple(public_line(line, distributions, self.guarantee) for line in self.certified),
             distributions=distributions,
             findings=PublicFindings.of(self.audited, self.guarantee, distributions),
             rarity=PublicRarity.of(frequencies, distributions),

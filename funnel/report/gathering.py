@@ -34,7 +34,7 @@ from funnel.release.public_report import (
 )
 from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
-from funnel.report.content import PlanLine, ReportContent, SourceNote
+from funnel.report.content import ReportContent, SourceNote
 from funnel.report.number_texts import things
 from funnel.source.coding import Codings
 from funnel.spec import ReleaseSpec
@@ -128,7 +128,7 @@ def report_content(
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         utility=comparison.utility,
-        plan=tuple(PlanLine.of(row) for row in comparison.rows),
+        plan=comparison.rows,
         recodings=(
             *(_declared(spec) if kind.is_noisy else recodings_of(spec, snapshot.read_codings())),
             public_sentence(disclosure, protection.protection),

@@ -12,7 +12,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from funnel.certificate import Certificate
 from funnel.guarantees import Guarantee, Several
 from funnel.release.public_report import Compared
 from funnel.release.report_parts import LiftCell
@@ -83,9 +82,7 @@ def _readable(text: str) -> str:
 
 def _optimum(line: Compared) -> str:
     """By how much another protocol than this one could be better."""
-    if line.certificate is None or line.share is None:
-        return ""
-    return Certificate(line.certificate.of, line.certificate.gap, line.certificate.weights).sentence(line.share)
+    return "" if line.certificate is None or line.share is None else line.certificate.sentence(line.share)
 
 
 def _label(text: str) -> Markup:

@@ -101,20 +101,18 @@ def test_who_knows_values_of_a_person_is_within_the_bound(folder: ReleaseFolder,
     sets = [[column == value for value in sorted(set(column.tolist()))] for column in of_one]
     if case.known == "pairs":
         sets += [[a & b for a in one for b in other] for one, other in combinations(sets, 2)]
+    # P(secret, published as one record of k, that agrees or not) by the part of a person, times the people of k.
+    of_part, numbers = believed[:, [*map(part.tolist().index, range(len(names)))]], np.arange(len(names))
+    rates = {
+        (published, k): np.broadcast_to(moves[published, k], of_part.shape) * of_part
+        for published, k in np.ndindex(read, len(sizes))
+    }
     worst = 0.0
     for having in [np.ones(ROWS, bool), *(one for some in sets for one in some if one.any())]:
         bound = LIP if having.all() else case.budget
-        prior = believed[:, having].mean(axis=1)
-        for published, k in np.ndindex(read, len(sizes)):
-            # P(secret, published as one record of k, that agrees or not) by person, times the people of k.
-            rate = (
-                np.broadcast_to(moves[published, k], (2, len(names)))
-                * believed[:, [*map(part.tolist().index, range(len(names)))]]
-            )
-            come = (
-                np.where(np.arange(len(names)) == k, 0.0, rate) * np.bincount(part[having], minlength=len(names))
-            ).sum(axis=1)
-            agreeing = int(having[part == k].sum())
+        prior, there = believed[:, having].mean(axis=1), np.bincount(part[having], minlength=len(names))
+        for (_, k), rate in rates.items():
+            come, agreeing = (np.where(numbers == k, 0.0, rate) * there).sum(axis=1), int(there[k])
             # Of those who stay the record is that of one person.
             own = [np.zeros(2), rate[:, k] * sizes[k]] if agreeing else [np.zeros(2)]
             for mine in own if agreeing < sizes[k] else own[1:]:
@@ -132,7 +130,6 @@ def test_records_are_true_ones_and_most_of_them_stay(folder: ReleaseFolder, case
     true = set(zip(*(source[column].to_pylist() for column in COLUMNS), strict=True))
     assert set(zip(*(table[column].to_pylist() for column in COLUMNS), strict=True)) <= true
     told = PublicReport.read(folder.numbers).unchanged
-    assert told is not None
     assert 0.5 < told.share < 0.95
     sizes = range(1, AT_ONCE[case.known] + 1)
     assert {one.columns for one in told.known} == {some for size in sizes for some in combinations(COLUMNS, size)}
@@ -177,7 +174,6 @@ def test_tables_are_right_and_those_of_a_published_secret_are_off_by_what_is_sai
         stays = np.array([moves[t, part[cell], secret[cell], part[cell]].sum() for t in range(read)])
         off = max(off, float(np.abs(stays + into @ within - np.bincount(secret[cell], minlength=read)).max()))
     told = PublicReport.read(folder.numbers).unchanged
-    assert told is not None
     assert (told.off is None) == (read == 1)
     assert off < 1e-6 if told.off is None else off <= told.off.records <= off * 1.1
 

@@ -26,10 +26,10 @@ from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, adult_rows, make_project, tree
+from tests.projects import PLAIN, adult_rows, make_project, tree
+from tests.releases import make_released
 from tests.stage import Stage
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 ASKING = PLAIN + "\n[approval]\nrequired = true\n"
 OFFICER = "<b>A. Okafor</b>, data protection officer"
 
@@ -110,7 +110,6 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     (kept,) = (tmp_path / ".funnel" / "people" / "records").glob("*/1.0.0.json")
     assert Record.read(kept) == record
     numbers = PublicReport.read(released.numbers)
-    assert numbers.approval is not None
     assert (numbers.approval.by, numbers.approval.at) == (OFFICER, told["approved_at"])
     assert "seen" not in numbers.approval.model_dump().values()
     page = released.report.read_text()
@@ -131,8 +130,7 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
 
 
 def test_a_held_version_gives_way_to_what_is_newer(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, PLAIN)
-    assert run(spec)["version"] == "1.0.0"
+    spec = make_released(tmp_path, PLAIN)
     spec.write_text(ASKING)
     assert run(spec)["status"] == "unchanged"
 
@@ -168,8 +166,7 @@ def test_a_held_version_gives_way_to_what_is_newer(tmp_path: Path) -> None:
 
 
 def test_a_rejected_version_is_removed_and_not_drawn_again(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, ASKING)
-    run(spec)
+    spec = make_released(tmp_path, ASKING)
     done = funnel("approve", spec, "--approver", "A. Okafor", "--reject", "rare cells")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("Version 1.0.0 was rejected by A. Okafor on ")
@@ -192,8 +189,8 @@ def test_a_rejected_version_is_removed_and_not_drawn_again(tmp_path: Path) -> No
 
 
 def test_a_held_version_that_was_changed_is_neither_approved_of_nor_published(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, ASKING)
-    folder = ReleaseFolder(Path(run(spec)["folder"]))
+    spec = make_released(tmp_path, ASKING)
+    folder = ReleaseFolder(tmp_path / "releases" / "people" / ".held-1.0.0")
     content = folder.data.read_bytes()
     folder.data.write_bytes(content + b" ")
     refused(spec, LedgerError, "'data/records.parquet' was changed after the release was judged")
@@ -219,8 +216,7 @@ def test_a_held_version_that_was_changed_is_neither_approved_of_nor_published(tm
 
 
 def test_an_approval_that_is_killed_leaves_it_held(tmp_path: Path, stage: Stage) -> None:
-    spec = make_project(tmp_path, ASKING)
-    run(spec)
+    spec = make_released(tmp_path, ASKING)
     before = tree(tmp_path / "releases" / "people" / ".held-1.0.0")
     stopped = stage.run("approve", spec, "--approver", "A", dies="says taken from the cache", by=signal.SIGTERM)
     assert stopped.stderr.splitlines()[-1] == (
@@ -352,8 +348,8 @@ def test_a_command_that_is_wrong_is_told_so(tmp_path: Path, arguments: list[str]
 
 
 def test_a_workspace_that_is_gone_approves_of_nothing(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, ASKING)
-    folder = Path(run(spec)["folder"])
+    spec = make_released(tmp_path, ASKING)
+    folder = tmp_path / "releases" / "people" / ".held-1.0.0"
     shutil.rmtree(tmp_path / ".funnel")
     refused(spec, LedgerError, "was held from another workspace; approve of it or reject it there")
     assert folder.is_dir()

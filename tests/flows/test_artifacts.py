@@ -129,8 +129,6 @@ def test_a_plan_tells_everybody_what_breaks_the_rules_and_the_steward_alone_whic
 def test_a_plan_of_noisy_counts_names_the_values_to_group(tmp_path: Path, told: dict[str, tuple[Any, str]]) -> None:
     found = planned(tmp_path, "noise", suggest=True)
     describe_plan(plan_answer(found))
-    assert found.disclosure is not None
-    assert found.disclosure.suggestion is not None
     said, _ = told["funnel-plan-disclosure"]
     lines = found.disclosure.suggestion.toml.splitlines()
     assert lines[0] == "[recode.x.groups]"
@@ -141,7 +139,6 @@ def test_a_plan_of_noisy_counts_names_the_values_to_group(tmp_path: Path, told: 
 def test_a_plan_of_few_noisy_counts_says_what_would_help(tmp_path: Path, told: dict[str, tuple[Any, str]]) -> None:
     found = planned(tmp_path, "noise", costs=True)
     noise = found.bounds[0].noise
-    assert noise is not None
     assert noise.sentence is not None
     describe_plan(plan_answer(found))
     assert "The table is too small for noise of epsilon 1 under lip:0.8" in told["funnel-plan-frequencies"][1]

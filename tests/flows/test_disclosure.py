@@ -50,7 +50,6 @@ def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) ->
     assert not list((tmp_path / "releases").glob("crowd/1*"))
 
     suggestion = suggest(spec, count_joint(spec, quiet), spec.disclosure.rules)
-    assert suggestion is not None
     path.write_text(f"{EIGHT_SPEC}\n{suggestion.toml}", encoding="utf-8")
     assert tomllib.loads(path.read_text())["recode"]
     found, done = run_release(ReleaseSpec.load(path), again=False, rotate=False)

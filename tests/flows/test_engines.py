@@ -148,7 +148,6 @@ def cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         cwd=ROOT,
     )
     assert process.stdin is not None
-    assert process.stdout is not None
     with process.stdin, process.stdout:
         try:
             yield process.stdout.readline().strip(), process

@@ -74,7 +74,6 @@ def test_questions_are_those_of_the_file_without_its_source(folder: ReleaseFolde
     given = ClassesDocument.read(folder.root.parents[2] / "classes.json")
     published = ClassesDocument.read(folder.classes)
     assert (published.people, published.source) == ("different", None)
-    assert given.source is not None
     assert given.source.records == 10_000
     assert published.questions == given.questions
     assert given.source.sha256 not in folder.classes.read_text(encoding="utf-8")
@@ -123,7 +122,6 @@ def test_errors_of_whole_records_have_the_noise_of_their_classes(folder: Release
         assert added == pytest.approx(0, abs=1e-12)
         return
     public = FrequenciesDocument.read(folder.frequencies).frequencies
-    assert public.noise is not None
     each = len(public.joint.secret) * discrete_laplace_variance(public.noise.scale)
     assert added == pytest.approx(each * ((first @ protocol.matrix - first) ** 2).sum() / ROWS**2, rel=1e-6)
 

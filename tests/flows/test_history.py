@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import signal
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,29 +39,9 @@ from tests.copies import copied
 from tests.digits import leaves, too_fine
 from tests.projects import tree
 from tests.stage import Stage
-from tests.waves import WAVES, wave
+from tests.waves import COUNTED, WAVES, wave
 
-SPEC = """
-name = "panel"
-title = "A panel of a test"
-secret = ["outwork"]
-publish = ["income"]
-record_key = ["id"]
-guarantee = "lip:0.5"
-frequencies.protection = "none"
-
-[source]
-path = "wave.parquet"
-
-[disclosure]
-on_breach = "report"
-
-[metadata]
-licence = "CC-BY-4.0"
-
-[history]
-people = "same"
-"""
+SPEC = COUNTED.replace("lip:1.0", "lip:0.5")
 PEOPLE = 700
 ME = Approval.given("A. Okafor, data protection officer")
 
@@ -73,7 +54,7 @@ def project(folder: Path, text: str = SPEC, name: str = "panel") -> ReleaseSpec:
 
 
 def put(folder: Path, year: int, people: int = PEOPLE) -> None:
-    pq.write_table(wave(year, people), folder / "wave.parquet")
+    pq.write_table(wave(year, people), folder / "people.parquet")
 
 
 def run(spec: ReleaseSpec, again: bool = False, rotate: bool = False) -> dict[str, Any]:
@@ -95,19 +76,34 @@ def histories_check(told: dict[str, Any]) -> Result:
     return next(one for one in checks if one.name == "histories")
 
 
+@dataclass(frozen=True)
+class Five:
+    """Five versions, each of the next wave, and copies of the project as it was after each."""
+
+    spec: ReleaseSpec
+    told: list[dict[str, Any]]
+    copies: list[Path]
+
+    def after(self, versions: int, folder: Path) -> ReleaseSpec:
+        """The project as it was after some versions, with the next wave for a source."""
+        shutil.copytree(self.copies[versions - 1], folder, symlinks=True, dirs_exist_ok=True)
+        put(folder, WAVES[versions])
+        return ReleaseSpec.load(folder / "panel.toml")
+
+
 @pytest.fixture(scope="module")
-def five(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseSpec, list[dict[str, Any]]]:
-    """Five versions, each of the next wave."""
+def five(tmp_path_factory: pytest.TempPathFactory) -> Five:
     folder = tmp_path_factory.mktemp("five")
-    spec, told = project(folder), []
+    found = Five(project(folder / "project"), [], [])
     for year in WAVES:
-        put(folder, year)
-        told.append(run(spec))
-    return spec, told
+        put(folder / "project", year)
+        found.told.append(run(found.spec))
+        found.copies.append(Path(shutil.copytree(folder / "project", folder / str(year), symlinks=True)))
+    return found
 
 
-def test_one_bound_holds_for_five_versions(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
-    spec, told = five
+def test_one_bound_holds_for_five_versions(five: Five) -> None:
+    spec, told = five.spec, five.told
     assert [one["version"] for one in told] == [f"1.{i}.0" for i in range(5)]
     histories = [one["history"] for one in told]
     assert [one["versions"] for one in histories] == [1, 2, 3, 4, 5]
@@ -124,25 +120,22 @@ def test_one_bound_holds_for_five_versions(five: tuple[ReleaseSpec, list[dict[st
     assert [entry.name for entry in entries] == [f"panel/1.{i}.0" for i in range(5)]
     for one, entry in zip(told, entries, strict=True):
         record = Record.read(ReleaseFolder(Path(one["folder"])).record)
-        assert record.history is not None
         assert (record.history.ordinal, record.history.name) == (entry.ordinal, entry.name)
         assert record.rows == sum(map(sum, entry.counts))
     assert look(spec) is not None
 
 
-def test_the_audit_recomputes_every_version(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
+def test_the_audit_recomputes_every_version(five: Five) -> None:
     told = Told(render=page_renderer(), figures=figures_again())
-    for one in five[1]:
+    for one in five.told:
         wrong = [
             check for check in recheck(ReleaseFolder(Path(one["folder"])), told) if check.state is not State.PASSED
         ]
         assert not wrong
 
 
-def test_public_files_tell_of_the_effective_channel_and_of_no_history(
-    five: tuple[ReleaseSpec, list[dict[str, Any]]],
-) -> None:
-    last = five[1][-1]
+def test_public_files_tell_of_the_effective_channel_and_of_no_history(five: Five) -> None:
+    last = five.told[-1]
     folder = ReleaseFolder(Path(last["folder"]))
     public = ProtocolDocument.read(folder.protocol).protocol
     drawing = DrawingDocument.read(folder.drawing)
@@ -162,7 +155,6 @@ def test_public_files_tell_of_the_effective_channel_and_of_no_history(
     }
     report = PublicReport.read(folder.numbers)
     assert report.people == "same"
-    assert report.figures.history is not None
     assert report.figures.history.versions == 5
     assert report.figures.consistency is None
     privacy = json.loads(folder.package.read_bytes())["funnel:privacy"]
@@ -173,15 +165,12 @@ def test_public_files_tell_of_the_effective_channel_and_of_no_history(
     assert "history channel" not in text
     assert drawing.digest not in text
     found = FindingsDocument.read(folder.findings).history
-    assert found is not None
     assert f'"{found.histories}"' not in text
     assert str(found.level) not in text
 
 
-def test_no_number_of_a_public_file_is_finer_than_those_of_a_version_alone(
-    five: tuple[ReleaseSpec, list[dict[str, Any]]],
-) -> None:
-    for one in five[1]:
+def test_no_number_of_a_public_file_is_finer_than_those_of_a_version_alone(five: Five) -> None:
+    for one in five.told:
         folder = ReleaseFolder(Path(one["folder"]))
         public = {
             name: content
@@ -196,12 +185,11 @@ def test_no_number_of_a_public_file_is_finer_than_those_of_a_version_alone(
         assert math.gcd(*map(int, weights.ravel())) >= 2**35
 
 
-def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
+def test_whole_numbers_that_are_public_are_none_of_histories(five: Five) -> None:
     """Every number of every public document is one that the version alone has, or how many versions there are."""
-    _, told = five
+    told = five.told
     folder = ReleaseFolder(Path(told[-1]["folder"]))
     found = FindingsDocument.read(folder.findings).history
-    assert found is not None
     internal = {found.histories, found.known, found.channels, found.moved, found.outside} - {0}
     report = json.loads(folder.numbers.read_bytes())
     plain = {len(report["judged"]), report["source"]["records"], *range(30)}
@@ -242,13 +230,11 @@ def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[Release
 
 def test_a_version_is_bounded_for_both_observers_unless_the_spec_says_otherwise(tmp_path: Path) -> None:
     spec = project(tmp_path, SPEC + 'observers = ["mover-stayer", "transitions"]\n')
-    assert spec.history is not None
     assert spec.history.observers == ("transitions", "mover-stayer")
     for year in WAVES[:3]:
         put(tmp_path, year)
         told = run(spec)
     found = FindingsDocument.read(ReleaseFolder(Path(told["folder"])).findings).history
-    assert found is not None
     secrets = [None, "panel/1.0.0", "panel/1.1.0"]
     stated = [(one.observer, one.secret_of, one.bounded) for one in found.observers]
     assert stated == [(name, of, True) for name in ("transitions", "mover-stayer") for of in secrets]
@@ -286,7 +272,6 @@ def test_only_the_current_secret_is_bounded_where_the_spec_says_so(tmp_path: Pat
         told = run(spec)
     folder = ReleaseFolder(Path(told["folder"]))
     found = FindingsDocument.read(folder.findings).history
-    assert found is not None
     assert {one.secret_of for one in found.observers if one.bounded} == {None}
     assert {one.secret_of for one in found.observers if not one.bounded} == {"panel/1.0.0"}
     privacy = json.loads(folder.package.read_bytes())["funnel:privacy"]
@@ -350,13 +335,10 @@ def test_a_second_series_about_the_same_people_is_one_more_version(tmp_path: Pat
 
 
 def test_a_run_that_is_stopped_draws_the_same_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: Stage
+    five: Five, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: Stage
 ) -> None:
     """Stopped when its rows are drawn and its entry waits, and killed right before the version gets to its place."""
-    spec = project(tmp_path)
-    put(tmp_path, WAVES[0])
-    run(spec)
-    put(tmp_path, WAVES[1])
+    spec = five.after(1, tmp_path)
     seen: list[bytes] = []
 
     def stop(*arguments: object) -> None:
@@ -425,18 +407,14 @@ def test_what_is_held_is_in_no_register_until_it_is_approved(tmp_path: Path) -> 
     assert [entry.name for entry in register(held).entries][-1] == "panel/1.1.1"
 
 
-def test_rows_are_taken_over_without_another_entry(tmp_path: Path) -> None:
-    spec = project(tmp_path)
-    put(tmp_path, WAVES[0])
-    run(spec)
+def test_rows_are_taken_over_without_another_entry(five: Five, tmp_path: Path) -> None:
+    spec, second = five.after(2, tmp_path), five.told[1]
     put(tmp_path, WAVES[1])
-    second = run(spec)
     described = project(tmp_path, SPEC + "\n[output]\ncsv = true\n")
     third = run(described)
     assert (third["version"], third["drawn"], rows(third)) == ("1.1.1", False, rows(second))
     assert len(register(spec).entries) == 2
     record = Record.read(ReleaseFolder(Path(third["folder"])).record)
-    assert record.history is not None
     assert record.history.name == "panel/1.1.0"
     assert ProtocolDocument.read(ReleaseFolder(Path(third["folder"])).protocol).digest == (
         ProtocolDocument.read(ReleaseFolder(Path(second["folder"])).protocol).digest
@@ -461,21 +439,17 @@ def test_a_drift_is_told_and_refused_where_the_spec_says_so(tmp_path: Path, peop
         identifiers = table.column_names.index("id")
         others = [one + 10**9 for one in table["id"].to_pylist()]
         table = table.set_column(identifiers, "id", pa.array(others))
-    pq.write_table(table, tmp_path / "wave.parquet")
+    pq.write_table(table, tmp_path / "people.parquet")
     strict = project(tmp_path, SPEC.replace('people = "same"', said + '\non_drift = "fail"'))
     with pytest.raises(ReleaseRefused, match=r"nothing was drawn: the frequencies drifted .* new value: 'fifth 6'"):
         run(strict)
     findings = FindingsDocument.read(ReleaseFolder(Path(run(spec)["folder"])).findings)
-    assert findings.drift is not None
     assert findings.drift["drifted"] is True
     assert findings.drift["same_people"] is (people == "same")
 
 
-def test_a_register_that_is_gone_or_old_stops_the_next_version(tmp_path: Path) -> None:
-    spec = project(tmp_path)
-    put(tmp_path, WAVES[0])
-    run(spec)
-    put(tmp_path, WAVES[1])
+def test_a_register_that_is_gone_or_old_stops_the_next_version(five: Five, tmp_path: Path) -> None:
+    spec = five.after(1, tmp_path)
     place = register(spec).root
     away = place.with_name("away")
     place.rename(away)
@@ -489,14 +463,11 @@ def test_a_register_that_is_gone_or_old_stops_the_next_version(tmp_path: Path) -
     assert run(spec)["version"] == "1.1.0"
 
 
-def test_a_register_that_was_changed_or_restored_is_never_unchanged(tmp_path: Path) -> None:
-    spec = project(tmp_path)
-    for year in WAVES[:2]:
-        before = register(spec).root / "head.json"
-        old = before.read_bytes() if before.exists() else b""
-        put(tmp_path, year)
-        run(spec)
+def test_a_register_that_was_changed_or_restored_is_never_unchanged(five: Five, tmp_path: Path) -> None:
+    spec = five.after(2, tmp_path)
+    put(tmp_path, WAVES[1])
     head = register(spec).root / "head.json"
+    old = (five.copies[0] / head.relative_to(tmp_path)).read_bytes()
     newest = head.read_bytes()
     assert look(spec) is not None
     for content in (newest + b" ", old):
@@ -517,10 +488,8 @@ def test_a_register_that_was_changed_or_restored_is_never_unchanged(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("in_process")
-def test_the_audit_flow_takes_the_folder_of_the_register(
-    five: tuple[ReleaseSpec, list[dict[str, Any]]], tmp_path: Path
-) -> None:
-    spec, told = five
+def test_the_audit_flow_takes_the_folder_of_the_register(five: Five, tmp_path: Path) -> None:
+    spec, told = five.spec, five.told
     copied(ReleaseFolder(Path(told[-1]["folder"])), tmp_path / "1.4.0")
     with pytest.raises(NotChecked, match="--register"):
         audit(str(tmp_path / "1.4.0"))

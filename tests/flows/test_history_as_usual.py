@@ -33,7 +33,7 @@ PEOPLE = 1200
 
 def released(folder: Path, spec: ReleaseSpec, table: pa.Table | None = None) -> ReleaseFolder:
     if table is not None:
-        pq.write_table(table, folder / "wave.parquet")
+        pq.write_table(table, folder / "people.parquet")
     version = ReleaseFolder(Path(run(spec)["folder"]))
     assert [check for check in recheck(version) if check.failed] == []
     return version
@@ -70,7 +70,6 @@ def test_three_waves_are_right_on_average_and_pass_their_audits(tmp_path: Path, 
     assert all(one.level <= 0.3 for one in history.versions)
     for place, folder in enumerate(folders):
         unchanged = PublicReport.read(folder.numbers).unchanged
-        assert unchanged is not None
         # The secret of every version is bounded, which costs some of what the newest alone would leave as it is.
         assert unchanged.share > 0.6
         text = folder.readme.read_text(encoding="utf-8")
@@ -117,7 +116,6 @@ def test_rows_of_patients_are_right_on_average_in_two_versions(tmp_path: Path) -
         # Third rows are fewer than a hundred, and each value is as likely for all of them.
         assert {row for row, _ in version.by_row} == {1, 2, 3}
         unchanged = PublicReport.read(folder.numbers).unchanged
-        assert unchanged is not None
         assert unchanged.share > 0.5
         text = folder.readme.read_text(encoding="utf-8")
         assert "for all rows together, whoever they are of" in text

@@ -88,9 +88,7 @@ def test_no_record_has_one_and_both_audits_pass(made: Made) -> None:
         assert overall(checks) == State.PASSED, [check for check in checks if not check.passed]
 
 
-def test_of_whole_records_those_of_the_source_are_held_to_it_and_unknown_values_are_named(
-    tmp_path: Path,
-) -> None:
+def test_of_whole_records_those_of_the_source_are_held_to_it_and_unknown_values_are_named(tmp_path: Path) -> None:
     """Without noise nobody need list the values that there are."""
     text = NOISY[: NOISY.index("[categories]")] + NOISY[NOISY.index("[[impossible]]") :].replace('"Wife"', '"Wiwe"')
     text = text.replace('"noise"', '"none"').replace("frequencies.max_epsilon = 2.0\n", "")
@@ -99,7 +97,6 @@ def test_of_whole_records_those_of_the_source_are_held_to_it_and_unknown_values_
     text = text.replace('["marital-status", "relationship"]', wide)
     spec = ReleaseSpec.load(make_project(tmp_path, text))
     told, done = run_release(spec, False, False)
-    assert done is not None
     said = "[[impossible]] lists 'Wiwe', which no record has in column 'relationship'; did you mean Wife?"
     assert said in list(misfits(spec, done.snapshot.read_codings()))
     folder = ReleaseFolder(Path(told["folder"]))

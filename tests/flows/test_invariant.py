@@ -130,7 +130,6 @@ def test_errors_of_counted_records_have_the_noise_of_the_public_counts(folder: R
     plain, _ = counted_as_usual(folder)
     protocol = ProtocolDocument.read(folder.protocol).protocol
     public = FrequenciesDocument.read(folder.frequencies).frequencies
-    assert public.noise is not None
     women = np.array([symbol[protocol.inputs.columns.index("sex")] == "Female" for symbol in protocol.inputs.symbols])
     found = plain_shares(plain, ["sex"])
     without = plain_shares(PlainCounts.of(protocol, plain.counts), ["sex"])
@@ -145,7 +144,6 @@ def test_errors_of_counted_records_have_the_noise_of_the_public_counts(folder: R
 
 def test_the_report_begins_with_what_stays(folder: ReleaseFolder) -> None:
     told = PublicReport.read(folder.numbers).unchanged
-    assert told is not None
     document = ProtocolDocument.read(folder.protocol)
     assert [one.column for one in told.columns] == list(document.outputs.columns)
     published = "income" in document.outputs.columns
@@ -158,14 +156,12 @@ def test_the_report_begins_with_what_stays(folder: ReleaseFolder) -> None:
 
 def test_no_observer_of_columns_is_beyond_an_attribute_bound(with_secret: ReleaseFolder) -> None:
     told = PublicReport.read(with_secret.numbers).unchanged
-    assert told is not None
     assert [one.known for one in told.observers] == [0, 1, 2]
     assert all((one.level, one.outside) == (1.0, 0.0) for one in told.observers)
 
 
 def test_unique_records_are_counted_from_the_table(folder: ReleaseFolder) -> None:
     told = PublicReport.read(folder.numbers).unchanged
-    assert told is not None
     table = pq.read_table(folder.data)
     counted = Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
     assert told.unique == sum(count == 1 for count in counted.values())
@@ -207,7 +203,6 @@ def test_a_protocol_balanced_for_the_exact_counts_is_refused(tmp_path: Path, mon
     def exact(counted: Joint, public: Joint) -> Joint:
         # Noise rules the exact counts out with a probability of beta: here they are not ruled out.
         known, counts, of_secret = public.bounds, counted.counts, counted.counts.sum(axis=1)
-        assert known is not None
         least, most = known.totals.T
         totals = np.column_stack([np.minimum(least, of_secret), np.maximum(most, of_secret)])
         bounds = Bounds(np.minimum(known.lower, counts), np.maximum(known.upper, counts), totals, known.beta)

@@ -55,7 +55,7 @@ def refused(*_: object) -> None:
     ("module", "name", "failure", "said"),
     [
         (series_index, "write_whole", full, f"{INDEX}: No space left on device"),
-        (series_index, "sign_index", nonsense, "a file of the series is not what it should be"),
+        (series_index, "signing_key", nonsense, "a file of the series is not what it should be"),
         (series, "write_index", refused, "the list of versions cannot be signed"),
     ],
 )

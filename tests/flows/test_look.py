@@ -20,7 +20,8 @@ from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
-from tests.projects import ROOT, SPEC, adult_rows, make_project
+from tests.projects import PLAIN, ROOT, adult_rows, make_project
+from tests.releases import make_released
 
 # The command, which then says what it has imported.
 LOOKS = """
@@ -33,7 +34,6 @@ finally:
     makers = {"funnel.history", "funnel.register.register", "funnel.sampling.parts", "funnel.solver.optimum"}
     print("imported:", sorted((slow | makers) & set(sys.modules)))
 """
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 
 
 def other_rows() -> bytes:
@@ -94,8 +94,7 @@ def test_nothing_or_everything_that_may_change(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_command_says_so_without_loading_what_makes_releases(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, PLAIN)
-    run_release(ReleaseSpec.load(spec), False, False)
+    spec = make_released(tmp_path, PLAIN)
     said = subprocess.run(
         [sys.executable, "-c", LOOKS, "release", str(spec)],
         capture_output=True,
@@ -110,8 +109,7 @@ def test_the_command_says_so_without_loading_what_makes_releases(tmp_path: Path)
 
 
 def test_an_old_copy_of_the_ledger_beside_what_was_published_since(tmp_path: Path) -> None:
-    spec, source = make_project(tmp_path, PLAIN), tmp_path / "people.parquet"
-    run_release(ReleaseSpec.load(spec), False, False)
+    spec, source = make_released(tmp_path, PLAIN), tmp_path / "people.parquet"
     kept = {name: (tmp_path / ".funnel" / name).read_bytes() for name in ("ledger.sqlite", "ledger-head")}
     source.write_bytes(other_rows())
     assert run_release(ReleaseSpec.load(spec), False, False)[0]["version"] == "1.1.0"
@@ -171,8 +169,7 @@ def test_a_run_reads_its_spec_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_another_column_of_the_source_takes_the_rows_over(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, PLAIN)
-    run_release(ReleaseSpec.load(spec), False, False)
+    spec = make_released(tmp_path, PLAIN)
     pq.write_table(adult_rows().append_column("new", adult_rows().column("sex")), tmp_path / "people.parquet")
     assert looked(spec) is None
     told, _ = run_release(ReleaseSpec.load(spec), False, False)

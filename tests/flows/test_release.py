@@ -27,7 +27,7 @@ from funnel.sampling.output_columns import OutputColumns
 from funnel.spec import ReleaseSpec
 from tests import chance
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
-from tests.releases import release
+from tests.releases import make_released, release
 from tests.stage import Stage
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -100,8 +100,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
 def test_other_records_are_refused_before_a_protocol_is_made_for_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, changed: str, said: str
 ) -> None:
-    spec = make_project(tmp_path, text)
-    release(str(spec))
+    spec = make_released(tmp_path, text)
     if changed == SPEC:
         pq.write_table(adult_rows(0, 3500), tmp_path / "people.parquet")
     else:
@@ -205,8 +204,7 @@ def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: P
 
 
 def test_cached_steps_are_made_anew_when_their_files_are_damaged(tmp_path: Path) -> None:
-    spec = make_project(tmp_path)
-    release(str(spec))
+    spec = make_released(tmp_path)
     joint = next((tmp_path / ".funnel" / "people" / "joints").rglob("joint.json"))
     joint.write_text("{}")
     result = release(str(spec))
@@ -227,8 +225,7 @@ def refused(spec: Path, error: type[FunnelError], *words: str, by: Callable[...,
 
 
 def test_a_failed_verdict_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = make_project(tmp_path)
-    release(str(spec))
+    spec = make_released(tmp_path)
     real = OutputColumns.batch
 
     def swapped(self, codes):  # type: ignore[no-untyped-def]
@@ -240,8 +237,7 @@ def test_a_failed_verdict_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_full_disk_at_any_step_leaves_the_previous_release(tmp_path: Path) -> None:
-    spec = make_project(tmp_path)
-    release(str(spec))
+    spec = make_released(tmp_path)
     for step in ("reading", "drawing", "computing", "judging", "writing the report", "publishing"):
 
         def full(what: str, done: int, total: int | None, step: str = step) -> None:
@@ -253,8 +249,7 @@ def test_a_full_disk_at_any_step_leaves_the_previous_release(tmp_path: Path) -> 
 
 
 def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
-    spec = make_project(tmp_path)
-    release(str(spec))
+    spec = make_released(tmp_path)
     pq.write_table(adult_rows(100, 2900), tmp_path / "people.parquet")
 
     def change(what: str, done: int, total: int | None) -> None:

@@ -17,8 +17,7 @@ from click.testing import CliRunner
 from funnel.cli import main
 from funnel.errors import DataError, OutputError
 from funnel.pipeline.flows.serve import public_file, series_in, server_of
-from tests.projects import make_project
-from tests.releases import make_release
+from tests.releases import make_released
 
 CHROMIUM = "/usr/bin/chromium"
 
@@ -26,7 +25,7 @@ CHROMIUM = "/usr/bin/chromium"
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
-    make_release(make_project(folder))
+    make_released(folder)
     return folder
 
 
@@ -129,7 +128,7 @@ def test_whoever_says_it_byte_by_byte_is_not_waited_for(project: Path) -> None:
 
 
 def test_a_link_in_the_folder_leads_nowhere(tmp_path: Path) -> None:
-    make_release(make_project(tmp_path))
+    make_released(tmp_path)
     version = tmp_path / "releases" / "people" / "1.0.0"
     (version / "report.html").unlink()
     (version / "report.html").symlink_to(tmp_path / "people.parquet")

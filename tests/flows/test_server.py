@@ -23,29 +23,9 @@ from funnel.release.record import Record
 from tests.flows.conftest import process_group
 from tests.projects import ROOT, adult_rows, make_project
 from tests.stage import Stage
-from tests.waves import WAVES, wave
+from tests.waves import COUNTED, WAVES, wave
 
-PANEL = """
-name = "panel"
-title = "A panel"
-secret = ["outwork"]
-publish = ["income", "kids"]
-record_key = ["id"]
-guarantee = "lip:1.0"
-frequencies.protection = "none"
-
-[source]
-path = "panel.parquet"
-
-[history]
-people = "same"
-
-[disclosure]
-on_breach = "report"
-
-[metadata]
-licence = "CC-BY-4.0"
-"""
+PANEL = COUNTED.replace('["income"]', '["income", "kids"]')
 # In the panel.
 PEOPLE = 600
 
@@ -108,7 +88,7 @@ def test_changes_start_runs_of_which_the_first_publishes_under_one_bound(
     project = deployed.folder
     spec = project / "panel.toml"
     spec.write_text(PANEL)
-    pq.write_table(wave(WAVES[0], PEOPLE), project / "panel.parquet")
+    pq.write_table(wave(WAVES[0], PEOPLE), project / "people.parquet")
     assert served.run("release", spec, "--json").said["version"] == "1.0.0"
     # Even the first look knows what was released.
     assert served.run("watch", spec, "--once", "--json").said["status"] == "unchanged"
@@ -116,7 +96,7 @@ def test_changes_start_runs_of_which_the_first_publishes_under_one_bound(
     def change(year: int) -> pa.Table:
         coming = wave(year, PEOPLE)
         pq.write_table(coming, project / "coming.parquet")
-        (project / "coming.parquet").replace(project / "panel.parquet")
+        (project / "coming.parquet").replace(project / "people.parquet")
         assert served.run("watch", spec, "--once", "--json").said["status"] == "changed"
         return coming
 
@@ -127,7 +107,6 @@ def test_changes_start_runs_of_which_the_first_publishes_under_one_bound(
     package = json.loads((release.root / "datapackage.json").read_text())
     assert (package["version"], package["funnel:privacy"]["records"]) == ("1.1.0", len(coming))
     record = Record.read(release.record)
-    assert record.history is not None
     assert (record.history.people, record.history.ordinal) == ("same", 1)
     assert record.history.level <= 1.0
     audited = served.run("audit", release.root.parent / "latest")

@@ -24,7 +24,7 @@ from tests.audits import recheck
 from tests.combinations import Combination
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
-from tests.waves import WAVES, wave
+from tests.waves import COUNTED, WAVES, wave
 
 ESTIMATION = SPEC.replace('guarantee = "lip:1.0"', 'guarantee = "lip:0.5"\nutility = "estimation"').replace(
     "marital-status", "income"
@@ -83,28 +83,7 @@ def test_the_worth_of_what_versions_aim_at_is_computed_again(tmp_path: Path, mon
         Combination("one channel", "same people", "none", "lip:0.3", "estimation").release(tmp_path / "people")
 
 
-NUMBERS = """
-name = "fifths"
-title = "Fifths of income"
-secret = ["outwork"]
-publish = ["income"]
-record_key = ["id"]
-guarantee = "lip:0.2"
-utility = "variance"
-frequencies.protection = "none"
-
-[source]
-path = "people.parquet"
-
-[disclosure]
-on_breach = "report"
-
-[metadata]
-licence = "CC-BY-4.0"
-
-[history]
-people = "same"
-"""
+NUMBERS = COUNTED.replace('"lip:1.0"', '"lip:0.2"\nutility = "variance"').replace('"panel"', '"fifths"')
 
 
 def test_versions_of_the_same_people_explain_a_number(tmp_path: Path) -> None:

@@ -21,14 +21,14 @@ from funnel.pipeline.ledger.ledger import Ledger
 from funnel.readers.source_files import file_digest
 from funnel.release.files import private_folder
 from funnel.release.layout import SIGNATURE_FILE, Version
-from funnel.release.record import History, Origin, Record
+from funnel.release.record import History, Record
 from funnel.release.series import Series, open_series
 from funnel.release.signature import sign_release
 from funnel.spec import ReleaseSpec
 from tests.killing import RENAMES_AND_REMOVALS, Killed, die_after
 from tests.ledger.events import Clock, event
 from tests.projects import spec_of
-from tests.public import OPEN_COUNTS
+from tests.records import SHA, made_from, record_of
 from tests.releases import judged
 
 DIGEST = "0" * 64
@@ -47,28 +47,10 @@ def spec(folder: Path, url: str | None = None, name: str = "people", **output: s
 
 
 def record(version: str, signature: str = DIGEST) -> Record:
-    origin = Origin(
-        spec=DIGEST,
-        source="a" * 64,
-        snapshot="b" * 64,
-        protocol="c" * 64,
-        fields=("x",),
-        guarantee="lip:1.0",
-        shuffle=True,
-        record_key=("id",),
-        secret="0123456789abcdef",
-        key_kinds=("text",),
-    )
-    return Record(
-        version=version,
-        created="2026-05-01T12:00:00+00:00",
-        origin=origin,
-        rows=10,
-        fresh=True,
-        files={"data/records.parquet": DIGEST, SIGNATURE_FILE: signature},
-        frequencies=OPEN_COUNTS,
-        software={"funnel": "0.1.0"},
-    )
+    origin = made_from(spec=DIGEST, record_key=("id",), secret="0123456789abcdef", key_kinds=("text",))
+    files = {"data/records.parquet": DIGEST, SIGNATURE_FILE: signature}
+    software = {"funnel": "0.1.0"}
+    return record_of(version, created="2026-05-01T12:00:00+00:00", origin=origin, files=files, software=software)
 
 
 def put(described: ReleaseSpec, series: Series, account: Account | None, version: str) -> str | None:
@@ -120,9 +102,9 @@ def test_a_version_is_announced_and_then_entered(url: str | None, tmp_path: Path
     assert announced == published.model_copy(update={"kind": "publishing"})
     folder = Series.of(described).folder(Version(1, 0, 0))
     assert published.digests.model_dump(exclude_none=True) == {
-        "source": "a" * 64,
-        "snapshot": "b" * 64,
-        "protocol": "c" * 64,
+        "source": SHA(6),
+        "snapshot": SHA(7),
+        "protocol": SHA(8),
         "record": file_digest(folder.record),
     }
     assert (published.guarantee, published.key, published.rows) == ("lip:1.0", "0123456789abcdef", 10)

@@ -505,8 +505,8 @@ PUBLISHING = [
         "nothing signed",
         "the signature is of no manifest",
         "funnel.release.signature",
-        "key.sign(content).hex()",
-        'key.sign(b"").hex()',
+        "key.sign(cls.bytes_of(part))",
+        'key.sign(b"")',
         "recheck.require_audited",
     ),
     Mutant(
@@ -577,8 +577,8 @@ PUBLISHING = [
             (
                 "the index signed with another key",
                 "nobody can tell which version is the newest",
-                "sign_index(versions, signing_key(workspace))",
-                "sign_index(versions, Ed25519PrivateKey.generate())",
+                "signing_key(workspace)).to_bytes()",
+                "type(signing_key(workspace)).generate()).to_bytes()",
                 FRESH,
             ),
         )

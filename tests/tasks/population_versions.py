@@ -48,7 +48,6 @@ class PopulationVersions:
         """Both computations find the bound in every version, and each keeps more than a share of the information."""
         for one in self.releases:
             found = FindingsDocument.read(one.findings).history
-            assert found is not None
             assert found.share > share
             assert [check for check in recheck(one) if check.failed] == []
         again = recount_histories(self.register.root)

@@ -245,7 +245,6 @@ def test_no_public_file_says_that_something_is_exact(panel: Path, version: str) 
     package = json.loads(folder.package.read_bytes())
     assert package["funnel:privacy"]["frequencies"]["meaning"].endswith("never from the exact ones")
     record = Record.read(folder.record).frequencies
-    assert record is not None
     assert "no public file is made from exact ones" in frequencies_line(
         Protection.model_validate(record.public.model_dump())
     )
@@ -317,8 +316,6 @@ def test_one_person_less_changes_nothing_but_the_number_of_records(
 def test_the_internal_report_says_what_whoever_knows_the_truth_finds(made: tuple[Path, list[Released]]) -> None:
     for one, version in zip(made[1], VERSIONS, strict=True):
         found = FindingsDocument.read(one.folder.findings).history
-        assert found is not None
-        assert found.expected is not None
         # Who knows the true changes may rule out a secret: that level is infinite, and stands as None.
         assert (found.expected.truth is None) == (version != "1.0.0")
         assert found.expected.beyond is not None
@@ -346,7 +343,6 @@ def test_whoever_knows_the_true_tables_is_told_of_as_these_are_counted_by_hand(
     known = ByHand.of(register)
     for number, one in enumerate(made[1]):
         history = FindingsDocument.read(one.folder.findings).history
-        assert history is not None
         assert history.expected is not None
         found, by_hand = history.expected, known.reader(number)
         assert found.tables == pytest.approx(by_hand.level, rel=1e-9)
@@ -431,7 +427,6 @@ def test_a_series_that_leaves_out_what_others_of_the_register_spent_is_refused(
     # Another series about the same people, whose maker looks at its own versions alone.
     spec = place / "people.toml"
     text = spec.read_text(encoding="utf-8")
-    assert record.history is not None
     assert record.history.register_name == "panel"
     other = text.replace('name = "panel"', 'name = "others"').replace(
         'people = "same"', 'people = "same"\nregister = "panel"'

@@ -42,8 +42,6 @@ def test_whoever_knows_the_true_tables_finds_nobody_outside(made: tuple[Path, li
     kept = []
     for one in made[1]:
         found = FindingsDocument.read(one.folder.findings).history
-        assert found is not None
-        assert found.expected is not None
         assert found.expected.tables is not None
         kept.append(found.share)
         assert found.expected.tables_people == found.expected.tables_moved == 0
@@ -52,7 +50,6 @@ def test_whoever_knows_the_true_tables_finds_nobody_outside(made: tuple[Path, li
     register = Register.of(made[0] / ".funnel", "panel")
     assert [entry.limits is not None for entry in register.entries] == [True] * 3
     for entry in register.entries[1:]:
-        assert entry.changes is not None
         assert {len(one.stayed[0]) for one in entry.changes.since} == {1}
 
 
@@ -84,8 +81,6 @@ def test_pages_say_for_whom_the_bound_holds(made: tuple[Path, list[Released]]) -
         assert ("over all versions together it is proven for every set of such tables" in page) is (number > 0)
         assert "not proven" not in page
         found = FindingsDocument.read(one.folder.findings).history
-        assert found is not None
-        assert found.expected is not None
         assert found.expected.open_people is not None
         assert (found.expected.open_people > 0) <= (number > 0)
 
@@ -97,7 +92,6 @@ def test_a_plan_is_made_for_the_same_tables(made: tuple[Path, list[Released]], t
     found = preview(spec, quiet)
     rows = plan(found.protected.frequencies.joint, parse_guarantee("lip:1.0"), time_limit=0.2)
     (outlook,) = plan_version(spec, found, (("lip:1.0", tuple(rows)),))
-    assert outlook is not None
     limits = outlook.costs[0].step.observed.limits
     assert limits is not None
     assert sorted(limits) == [0, 1, 2]

@@ -125,7 +125,6 @@ def arranged(
         return found
 
     def moves(exact: Sequence[Moves], *_: Any) -> NoisyMoves:
-        assert changes is not None
         assert [one.since for one in exact] == [one.since for one in changes.since]
         return changes
 
@@ -148,7 +147,6 @@ def arranged(
             def told(kind: str, _: IntArray, length: int, *__: object) -> NoisyAverages:
                 found = means if kind == "means" else departures
                 # What one person may add follows from public tables.
-                assert found is not None
                 assert length == found.length
                 return found
 

@@ -21,9 +21,8 @@ from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import PLAIN, adult_rows, make_project
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 FAILED = Judgement(name="expect_b", description="B holds.", passed=False, failure="3 instead of 2")
 
 
@@ -43,9 +42,7 @@ def test_a_negative_verdict_publishes_nothing(
     assert list(series.iterdir()) == []
 
 
-def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
-    tmp_path: Path,
-) -> None:
+def test_a_report_tells_of_the_draws_before_it_and_of_no_others(tmp_path: Path) -> None:
     """A release that took over the rows of another is no further draw."""
     path = make_project(tmp_path, PLAIN)
     published = [run_release(ReleaseSpec.load(path), False, False)[0]]

@@ -15,11 +15,11 @@ from funnel.readers.formats import open_source
 from funnel.readers.source_files import file_digest
 from funnel.release.files import private_folder
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.record import Origin, Record
+from funnel.release.record import Record
 from funnel.release.series import Series, open_series
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
-from tests.public import OPEN_COUNTS
+from tests.records import record_of
 from tests.releases import judged
 
 SECRET = "ab" * 16
@@ -35,24 +35,8 @@ def released(tmp_path: Path) -> ReleaseFolder:
     folder.report.write_text("report")
     folder.data.parent.mkdir()
     folder.data.write_text("rows")
-    record = Record(
-        version="1.0.0",
-        created="2026-01-01T00:00:00+00:00",
-        origin=Origin(
-            spec=spec.digest,
-            source="1" * 64,
-            snapshot="2" * 64,
-            protocol="3" * 64,
-            fields=("relationship",),
-            guarantee="lip:1.0",
-            shuffle=True,
-        ),
-        rows=3000,
-        fresh=True,
-        files={"report.html": file_digest(folder.report), "data/records.parquet": file_digest(folder.data)},
-        frequencies=OPEN_COUNTS,
-    )
-    folder.record.write_bytes(record.to_bytes())
+    files = {"report.html": file_digest(folder.report), "data/records.parquet": file_digest(folder.data)}
+    folder.record.write_bytes(record_of(files=files).to_bytes())
     for path in (folder.joint, folder.draws, folder.findings, folder.verdict):
         path.write_text("{}")
     return folder

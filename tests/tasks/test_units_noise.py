@@ -129,16 +129,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Released]
         return folder, all_released(folder, [encounters(0), encounters(1)], patch)
 
 
-def test_epsilon_is_split_between_first_rows_and_tables(
-    made: tuple[Path, list[Released]],
-) -> None:
+def test_epsilon_is_split_between_first_rows_and_tables(made: tuple[Path, list[Released]]) -> None:
     for number, one in enumerate(made[1]):
         public = PublicFrequencies.parse(one.folder.frequencies.read_bytes())
         assert (public.epsilon, public.epsilon_counts) == (4.0, 1.0 if number else 2.0)
-        assert public.rows is not None
         assert (public.rows.epsilon, public.rows.scale, len(public.rows.sizes)) == (1.0, 2.0, 100)
         assert (public.changes is None) is (number == 0)
-        assert public.departures is not None
         assert public.departures.epsilon == 1.0
         # First rows are counted, not all rows.
         assert abs(sum(map(sum, public.noisy)) - encounters(number)["patient"].to_pandas().nunique()) < 40
@@ -197,7 +193,6 @@ def test_a_row_that_noise_makes_up_is_nobodys(tmp_path: Path, monkeypatch: pytes
     workspace, drawn, asked = tmp_path / ".funnel" / "encounters", UnitCounts.with_noise, []
 
     def noted(counts: UnitCounts, epsilon: float, noise: NoiseSecret | None = None) -> NoisyRows:
-        assert noise is not None
         asked.append((counts, epsilon, noise.source))
         return drawn(counts, epsilon, noise)
 
@@ -280,7 +275,6 @@ def test_a_plan_and_then_the_release_have_the_same_first_rows_and_the_same_noise
     document = FrequenciesDocument.read(ReleaseFolder(Path(told["folder"])).frequencies)
     for found in looked:
         assert found.rows is not None
-        assert found.noisy is not None
         assert document.noisy == tuple(map(tuple, found.noisy.tolist()))
         assert document.rows == RowsPart.like(found.rows)
 

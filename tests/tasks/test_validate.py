@@ -24,10 +24,9 @@ from funnel.release import publication
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
-from tests.projects import SPEC, adult_rows, make_project
-from tests.releases import make_release
+from tests.projects import PLAIN, adult_rows, make_project
+from tests.releases import make_release, make_released
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 CSV = PLAIN + "\n[output]\ncsv = true\n"
 
 
@@ -99,7 +98,6 @@ def test_a_stale_snapshot_is_neither_released_nor_called_unchanged(
     path = make_project(tmp_path, PLAIN)
     spec = ReleaseSpec.load(path)
     _, done = pipeline.run_release(spec, False, False)
-    assert done is not None
     stale: Snapshot = done.snapshot
     pq.write_table(adult_rows(1000, 3000), tmp_path / "people.parquet")
     monkeypatch.setattr(pipeline, "ingest", lambda *_: stale)
@@ -118,10 +116,8 @@ def test_a_stale_snapshot_is_neither_released_nor_called_unchanged(
 def test_a_look_that_takes_another_source_for_the_same_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
-    pipeline.run_release(spec, False, False)
+    spec = ReleaseSpec.load(make_released(tmp_path, PLAIN))
     told = look(spec)
-    assert told is not None
     assert told["status"] == "unchanged"
     known = json.loads((tmp_path / ".funnel" / "people" / "settled.json").read_text())["source"]
     pq.write_table(adult_rows(1000, 3000), tmp_path / "people.parquet")

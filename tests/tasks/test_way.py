@@ -22,9 +22,8 @@ from funnel.release.verdict import Verdict
 from funnel.sampling.row_words import FreshWords
 from funnel.spec import ReleaseSpec
 from tests import chance
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import PLAIN, adult_rows, make_project
 
-PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 KEYED = PLAIN.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
 
 
@@ -80,7 +79,6 @@ def test_doubts_about_the_estimate_are_told_and_kept(tmp_path: Path, monkeypatch
     with listening(lambda what, done, total: heard.append(what)):
         told, done = run_release(ReleaseSpec.load(make_project(tmp_path, PLAIN)), False, False)
     assert told["warnings"] == ["a doubt", "another"]
-    assert done is not None
     assert done.warnings == ("a doubt", "another")
     assert [what for what in heard if what in ("warning: a doubt", "warning: another")] == [
         "warning: a doubt",

@@ -60,14 +60,8 @@ def _observer(
     level, of_all = (
         public_level(math.inf if one is None else one, guarantee, True) for one in (found.level, found.of_all)
     )
-    return HistoryObserver(
-        observer=found.observer,
-        secret_of=found.secret_of,
-        bounded=found.bounded,
-        level=level,
-        level_of_all=of_all,
-        outside_at_most=share_at_most(share, distributions.step),
-    )
+    outside = share_at_most(share, distributions.step)
+    return HistoryObserver.like(found, level=level, level_of_all=of_all, outside_at_most=outside)
 
 
 @dataclass(frozen=True)
@@ -141,10 +135,9 @@ class PublicFindings:
             history=None if audited.history is None else public_history(audited.history, guarantee, distributions),
             explained=None if explained is None else explained.share,
         )
-        estimation = Estimation(
-            alpha=confidence.alpha,
+        estimation = Estimation.like(
+            confidence,
             radius=rounded(confidence.radius, TEXT_DIGITS),
-            cells=confidence.cells,
             records=confidence.n,
             doubtful=confidence.doubtful,
             robust_level=levels.known(findings.robust_level),

@@ -113,18 +113,7 @@ def _known(together: Together, earlier: Iterable[Earlier]) -> Iterable[RegisterV
 
 
 def _this(findings: Findings, found: FoundHistory, name: str) -> RegisterVersion:
-    return RegisterVersion(
-        version=name,
-        guarantee=findings.guarantee,
-        reserve=found.reserve,
-        people=findings.rows,
-        histories=found.histories,
-        level=found.level,
-        moved=found.moved,
-        outside=found.outside,
-        share=found.share,
-        share_alone=found.share_alone,
-    )
+    return RegisterVersion.like(found, version=name, guarantee=findings.guarantee, people=findings.rows)
 
 
 def _share(joint: Joint, channel: Protocol) -> float:

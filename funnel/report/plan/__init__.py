@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from funnel.estimation.expected_errors import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
-from funnel.release.report_parts import EstimatedTable
 from funnel.report.estimated import estimated
-from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
+from funnel.report.figures.curves import tradeoff_chart
 from funnel.report.page import render
-from funnel.report.plan.unchanged_chart import UnchangedPart, unchanged_part
+from funnel.report.plan.unchanged_chart import unchanged_part
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.alternatives import Alternative
 from funnel.tradeoff.meaning import Belief, beliefs
@@ -68,22 +68,6 @@ class Budget:
     factor: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A bound as the template takes it."""
-
-    guarantee: Guarantee
-    text: str
-    chart: TradeoffChart
-    sweep: Sweep
-    budgets: tuple[Budget, ...]
-    alternatives: tuple[Alternative, ...]
-    as_it_is: Alternative | None
-    notes: tuple[str, ...]
-    estimated: tuple[EstimatedTable, ...]
-    unchanged: UnchangedPart | None
-
-
 def render_plan(
     spec: ReleaseSpec, joint: Joint, bounds: Sequence[PlannedBound], frequencies: str, software: str
 ) -> str:
@@ -115,21 +99,22 @@ def render_plan(
     )
 
 
-def _part(joint: Joint, one: PlannedBound, utility: str) -> _Part:
+def _part(joint: Joint, one: PlannedBound, utility: str) -> dict[str, Any]:
+    """A bound as the template takes it."""
     guarantee = parse_guarantee(one.sweep.guarantee)
     invariant = None if one.unchanged is None else one.unchanged.as_sweep()
-    return _Part(
-        guarantee,
-        one.sweep.guarantee,
-        tradeoff_chart(one.sweep, guarantee.budget, utility),
-        one.sweep,
-        tuple(budget_of(joint, invariant or one.sweep, guarantee, budget) for budget in one.sweep.budgets),
-        tuple(other for other in one.alternatives if other.kind != "as it is"),
-        next((other for other in one.alternatives if other.kind == "as it is"), None),
-        one.notes,
-        () if one.errors is None else estimated(one.errors.tables),
-        None if one.unchanged is None else unchanged_part(one.unchanged, guarantee.budget),
-    )
+    return {
+        "guarantee": guarantee,
+        "text": one.sweep.guarantee,
+        "chart": tradeoff_chart(one.sweep, guarantee.budget, utility),
+        "sweep": one.sweep,
+        "budgets": [budget_of(joint, invariant or one.sweep, guarantee, budget) for budget in one.sweep.budgets],
+        "alternatives": [other for other in one.alternatives if other.kind != "as it is"],
+        "as_it_is": next((other for other in one.alternatives if other.kind == "as it is"), None),
+        "notes": one.notes,
+        "estimated": () if one.errors is None else estimated(one.errors.tables),
+        "unchanged": None if one.unchanged is None else unchanged_part(one.unchanged, guarantee.budget),
+    }
 
 
 def budget_of(joint: Joint, sweep: Sweep, guarantee: Guarantee, budget: float) -> Budget:

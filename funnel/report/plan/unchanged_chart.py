@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from funnel.certificate import WEIGHTED
-from funnel.report.figures.curves import TradeoffChart, unchanged_chart
+from funnel.report.figures.curves import unchanged_chart
 from funnel.tradeoff.unchanged_by_budget import SECONDS, UnchangedCurve, UnchangedPoint
 
 _SECRETS = 6
@@ -22,45 +22,20 @@ class UnchangedRow:
     shares: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class UnchangedPart:
-    """All that the section shows.
-
-    Attributes
-    ----------
-    curve : UnchangedCurve
-    chosen : float or None
-        Share of the records unchanged at the bound of the spec.
-    chart : TradeoffChart
-    rows : tuple of UnchangedRow
-    weighting : str
-        What counts how much, as a part of a sentence.
-    left_out : int
-        Values of the secret that have no line.
-    seconds : str
-        Of work for each point.
-    """
-
-    curve: UnchangedCurve
-    chosen: float | None
-    chart: TradeoffChart
-    rows: tuple[UnchangedRow, ...]
-    weighting: str
-    left_out: int
-    seconds: str
-
-
-def unchanged_part(curve: UnchangedCurve, budget: float) -> UnchangedPart:
-    """The section of a curve; ``budget`` is that of the spec (nats)."""
-    return UnchangedPart(
-        curve,
-        curve.share_at(budget),
-        unchanged_chart(curve, budget),
-        tuple(_rows(curve)),
-        WEIGHTED[curve.weights],
-        max(0, len(curve.secrets) - _SECRETS),
-        f"{SECONDS:g}",
-    )
+def unchanged_part(curve: UnchangedCurve, budget: float) -> dict[str, Any]:
+    """The section of a curve as the template takes it; ``budget`` is that of the spec (nats)."""
+    return {
+        "curve": curve,
+        "chosen": curve.share_at(budget),
+        "chart": unchanged_chart(curve, budget),
+        "rows": tuple(_rows(curve)),
+        # What counts how much, as a part of a sentence.
+        "weighting": WEIGHTED[curve.weights],
+        # Values of the secret that have no line.
+        "left_out": max(0, len(curve.secrets) - _SECRETS),
+        # Of work for each point.
+        "seconds": f"{SECONDS:g}",
+    }
 
 
 def _rows(curve: UnchangedCurve) -> Iterator[UnchangedRow]:

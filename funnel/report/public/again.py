@@ -28,7 +28,7 @@ from funnel.release.public.rounding import share_step
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_report import Mechanism, PublicReport
 from funnel.release.published_values import published_values
-from funnel.report.content import Described, PublicContent, SourceNote
+from funnel.report.content import PublicContent, SourceNote
 from funnel.report.public.public_figures import report_of
 from funnel.report.public.report_tables import MAX_COLUMNS, MAX_ROWS
 
@@ -182,29 +182,19 @@ def _without(value: Any, places: Iterable[str]) -> Any:
 
 def _content(told: PublicReport, document: ProtocolDocument, known: _Known) -> PublicContent:
     protocol = document.protocol
-    described = {part.name: getattr(told, part.name) for part in fields(Described) if hasattr(told, part.name)}
-    described |= {
+    content = {part.name: getattr(told, part.name) for part in fields(PublicContent) if hasattr(told, part.name)}
+    estimates = not published_values(protocol.mechanism).estimator
+    content |= {
         "source": SourceNote(told.source.title, None, told.source.references),
         "mechanism": Mechanism.like(mechanism(protocol.mechanism)),
         "guarantee": parse_guarantee(told.guarantee),
         "covers_versions": bool(told.frequencies.covers_versions),
+        "protocol": protocol,
+        "protection": Protection.like(told.frequencies),
+        "released": told.published.columns,
+        "distributions": known.distributions,
+        "findings": known.findings,
+        "rarity": known.rarity,
+        "accuracy": PublicAccuracy.of(known.distributions, told.figures.rows, estimates, known.departures),
     }
-    return PublicContent(
-        **described,
-        protocol=protocol,
-        protection=Protection.like(told.frequencies),
-        released=told.published.columns,
-        distributions=known.distributions,
-        findings=known.findings,
-        rarity=known.rarity,
-        accuracy=PublicAccuracy.of(
-            known.distributions,
-            told.figures.rows,
-            not published_values(protocol.mechanism).estimator,
-            known.departures,
-        ),
-        weighted=told.weighted,
-        unchanged=told.unchanged,
-        alone=told.alone,
-        absent=told.absent,
-    )
+    return PublicContent(**content)

@@ -10,7 +10,6 @@ from funnel.release.public_accuracy import DIGITS
 from funnel.release.public_report import (
     Channel,
     Columns,
-    Compared,
     KeptByVersion,
     PublicReport,
     Source,
@@ -63,7 +62,7 @@ def _document(content: PublicContent) -> PublicReport:
         lifts=report_tables.lifts(content, promised),
         compared=tuple(
             # The level is that of the release: of a protocol that tells nothing it is 0, whatever the bound is.
-            Compared.like(line, level=found.figures.level)
+            line.model_copy(update={"level": found.figures.level})
             # What the others keep is not computed a second time, and so it is not published.
             for line in content.plan
             if line.mechanism == content.mechanism.name

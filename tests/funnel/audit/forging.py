@@ -20,8 +20,8 @@ from funnel.readers.source_files import file_digest
 from funnel.release.document import dump
 from funnel.release.handouts import documentation
 from funnel.release.layout import INDEX, ReleaseFolder
-from funnel.release.series_index import ListedVersion, VersionList, sign_index
-from funnel.release.signature import manifest_of, signed
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList
+from funnel.release.signature import SignatureDocument, manifest_of
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
 
 PUBLIC = ("data/records.parquet", "data/records.csv", "protocol.json", "report.html", "datapackage.json")
@@ -140,13 +140,15 @@ class Forger:
         }
         files.pop("signature.json", None)
         manifest = manifest_of(package["name"], package["version"], package["created"], files, self.folder)
-        self.folder.signature.write_bytes(signed(manifest, self.key).to_bytes())
+        self.folder.signature.write_bytes(SignatureDocument.signed(manifest, self.key).to_bytes())
         index = root.parent / INDEX
         if index.is_file() and root.name == package["version"]:
             here = ListedVersion(
                 version=package["version"], signature=file_digest(self.folder.signature), withdrawn=False
             )
-            index.write_bytes(sign_index(VersionList(series=package["name"], versions=(here,)), self.key).to_bytes())
+            index.write_bytes(
+                SeriesIndex.signed(VersionList(series=package["name"], versions=(here,)), self.key).to_bytes()
+            )
         if self.folder.record.is_file():
             noted = {name: file_digest(root / name) for name in [*files, "signature.json"]}
             self.edit(self.folder.record, lambda content: content.update(files=noted))

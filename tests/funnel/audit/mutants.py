@@ -719,10 +719,8 @@ def fewer(f: Forger) -> None:
     files = tuple(file for file in other.files if file.path != "report.html")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from funnel.release.signature import signed
-
     shorter = other.model_copy(update={"files": files})
-    f.folder.signature.write_bytes(signed(shorter, Ed25519PrivateKey.generate()).to_bytes())
+    f.folder.signature.write_bytes(SignatureDocument.signed(shorter, Ed25519PrivateKey.generate()).to_bytes())
 
 
 add(

@@ -22,7 +22,7 @@ from funnel.errors import LeakageExceeded
 from funnel.progress import quiet
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder
-from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList
 from funnel.release.sharing import share_at, whole_release
 from funnel.release.signature import SignatureDocument, signing_key
 from tests.audits import recheck
@@ -47,7 +47,7 @@ def index_of(project: ReleaseFolder, *versions: ListedVersion, **changes: Any) -
     here = listed("1.0.0", file_digest(project.signature))
     key = changes.pop("key", None) or signing_key(project.root.parents[2] / ".funnel")
     given = {"series": "people", "versions": (here, *versions), **changes}
-    return sign_index(VersionList(**given), key).to_bytes()
+    return SeriesIndex.signed(VersionList(**given), key).to_bytes()
 
 
 def result(folder: ReleaseFolder, told: Told | None = None) -> tuple[State | None, str]:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from funnel.disclosure import Disclosure, Rules, Table, best_grouping
 from funnel.disclosure.grouping import common_values, information, keeps_apart, meets
 from funnel.disclosure.partition import Blocks, assignment
-from funnel.disclosure.table import IntArray
 from funnel.errors import DataError
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from tests.crowds import EIGHT, eight_columns
 
 RULES = st.builds(Rules, st.integers(1, 9), st.sampled_from([0.6, 0.8, 0.95, 1.0]), st.sampled_from([0.0, 1.0]))

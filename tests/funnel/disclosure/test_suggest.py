@@ -27,7 +27,6 @@ def suggested(folder: Path, table: pd.DataFrame, **changes: Any) -> tuple[Sugges
     spec = spec_of("t.parquet", folder, **changes)
     before = count_joint(spec, quiet)
     found = suggest(spec, before, spec.disclosure.rules)
-    assert found is not None
     pasted = {**changes, "recode": {**changes.get("recode", {}), **tomllib.loads(found.toml)["recode"]}}
     return found, count_joint(spec_of("t.parquet", folder, **pasted), quiet)
 

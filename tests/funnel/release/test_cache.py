@@ -106,7 +106,6 @@ def test_a_newly_registered_mechanism_is_other_code(monkeypatch: pytest.MonkeyPa
     for said in ("one", "another"):
         (tmp_path / "mine.py").write_text(MINE.format(said))
         spec = importlib.util.spec_from_file_location("mine", tmp_path / "mine.py")
-        assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         with monkeypatch.context() as patch:

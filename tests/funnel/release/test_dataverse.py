@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from funnel.cli import main
-from funnel.errors import OutputError, SpecError
+from funnel.errors import OutputError
 from funnel.progress import quiet
 from funnel.release.dataverse import open_collection, share_in_collection
 from funnel.release.layout import ReleaseFolder
 from funnel.release.sharing import Shared, whole_release
 from tests.funnel.release.dataverse_double import TOKEN, DataverseDouble, Refused
 from tests.funnel.release.portal import running
+from tests.funnel.release.test_sharing import public
 
 PLACE = "dataset.xhtml?persistentId=doi%3A10.5072%2FFK2%2FN0"
 
@@ -26,12 +26,6 @@ PLACE = "dataset.xhtml?persistentId=doi%3A10.5072%2FFK2%2FN0"
 def dataverse() -> Iterator[DataverseDouble]:
     with running(DataverseDouble()) as double:
         yield double
-
-
-def public(folder: ReleaseFolder) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder.root).as_posix(): path.read_bytes() for path in folder.root.rglob("*") if path.is_file()
-    }
 
 
 def shared(dataverse: DataverseDouble, folder: ReleaseFolder) -> Shared:
@@ -149,26 +143,6 @@ def test_a_server_that_refuses_is_told_without_the_token(dataverse: DataverseDou
             share_in_collection(release, collection, quiet)
         assert token not in str(caught.value)
     assert dataverse.datasets == {}
-
-
-@pytest.mark.parametrize(
-    ("address", "token", "said"),
-    [
-        ("http://data.example/dataverse/office", TOKEN, "would get the token in the open"),
-        ("https://data.example/dataverse/office", None, "put one into FUNNEL_DATAVERSE_TOKEN"),
-        ("https://data.example", TOKEN, "is no address of a collection"),
-        ("https://me:secret@data.example/dataverse/office", TOKEN, "^data.example is no address"),
-    ],
-)
-def test_a_collection_that_cannot_be_asked_is_none(address: str, token: str | None, said: str) -> None:
-    with pytest.raises(SpecError, match=said):
-        open_collection(address, token)
-
-
-def test_without_the_package_for_requests_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "requests", None)
-    with pytest.raises(SpecError, match=r"install it with pip install 'funnel\[dataverse\]'"):
-        open_collection("https://data.example/dataverse/office", TOKEN)
 
 
 def test_the_command_shares_in_a_collection(

@@ -19,12 +19,12 @@ from funnel.release.decision import Draw, TakeOver, Unchanged, decide, origin_of
 from funnel.release.earlier import Earlier, fresh_draws, secret_before, warning_of_withdrawn
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.record import Origin, Record
+from funnel.release.record import Origin
 from funnel.release.snapshot import Snapshot
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
+from tests.records import SHA, made_from, record_of
 
-SHA = "{:064x}".format
 SECRET, OTHER_SECRET = "aa" * 16, "bb" * 16
 # What the spec and the data of this run are, with and without record keys.
 SPECS = {keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {})) for keyed in (False, True)}
@@ -39,7 +39,6 @@ PROTOCOL = Protocol(
     "identity",
     "lip:1.0",
 )
-FILES = {"data/records.parquet": SHA(1)}
 OTHERS: dict[str, Any] = {
     "spec": SHA(11),
     "source": SHA(12),
@@ -54,18 +53,9 @@ OTHERS: dict[str, Any] = {
 def expected_origin(keyed: bool) -> Origin:
     """The origin of this run."""
     spec = SPECS[keyed]
-    return Origin(
-        spec=spec.digest,
-        source=SNAPSHOT.source_sha256,
-        snapshot=SNAPSHOT.content_sha256,
-        protocol=PROTOCOL.digest,
-        fields=("x",),
-        guarantee="lip:1.0",
-        shuffle=True,
-        record_key=("id",) if keyed else None,
-        secret=SECRET if keyed else None,
-        key_kinds=KINDS if keyed else None,
-    )
+    keys = {"record_key": ("id",), "secret": SECRET, "key_kinds": KINDS} if keyed else {}
+    of = {"source": SNAPSHOT.source_sha256, "snapshot": SNAPSHOT.content_sha256, "protocol": PROTOCOL.digest}
+    return made_from(spec=spec.digest, **of, **keys)
 
 
 def origins(keyed: bool) -> Iterator[Origin]:
@@ -90,15 +80,7 @@ def earlier(
     withdrawn: bool = False,
     kept: bool = True,
 ) -> Earlier:
-    record = Record(
-        version=version,
-        created="2026-01-01T00:00:00+00:00",
-        origin=origin,
-        rows=10,
-        fresh=fresh,
-        files=FILES,
-        frequencies=OPEN_COUNTS,
-    )
+    record = record_of(version, origin=origin, fresh=fresh)
     return Earlier(record, ReleaseFolder(Path(version)) if kept else None, published, SHA(rows), withdrawn)
 
 
@@ -209,6 +191,12 @@ def test_another_protocol_gives_every_record_another_answer() -> None:
     assert run(True, [earlier(other.model_copy(update={"guarantee": "lip:2.0"}))]).fresh is False
 
 
+def test_rows_that_are_gone_have_no_place() -> None:
+    assert earlier(expected_origin(False)).place == ReleaseFolder(Path("1.0.0"))
+    with pytest.raises(ValueError, match="rows of a version are gone"):
+        _ = earlier(expected_origin(False), kept=False).place
+
+
 def test_the_first_version_is_drawn_and_fresh() -> None:
     for keyed, again in product((False, True), repeat=2):
         found = run(keyed, [], again=again)
@@ -250,7 +238,6 @@ def test_many_versions_before(before: list[Earlier], again: bool, rotate: bool) 
     newest = max((one for one in published if not one.withdrawn), key=lambda one: one.version, default=None)
     if isinstance(found, Unchanged):
         assert not again
-        assert newest is not None
         assert found.version == newest.version
         assert newest.record.origin == expected_origin(True)
         return

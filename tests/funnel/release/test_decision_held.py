@@ -18,7 +18,6 @@ from tests.funnel.release.test_decision import (
     OTHER_SECRET,
     PROTOCOL,
     SECRET,
-    SHA,
     SNAPSHOTS,
     SPECS,
     earlier,
@@ -27,6 +26,7 @@ from tests.funnel.release.test_decision import (
 )
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
+from tests.records import SHA
 
 ASKING = {
     keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {}), **{"approval": {"required": True}})

@@ -11,12 +11,13 @@ from funnel.errors import SpecError
 from funnel.release.decision import Draw, TakeOver, Unchanged, Waiting, decide, origin_of
 from funnel.release.earlier import Earlier, Submitted
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.record import History, Origin, Record
+from funnel.release.record import History, Origin
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
-from tests.funnel.release.test_decision import FILES, PROTOCOL, SECRET, SHA, SNAPSHOTS
+from tests.funnel.release.test_decision import PROTOCOL, SECRET, SNAPSHOTS
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
+from tests.records import SHA, record_of
 
 SAME = {"people": "same", "register": "panel"}
 KEYED = {"record_key": ["id"]}
@@ -43,17 +44,7 @@ def followed(register: str = "panel") -> History:
 
 
 def before(origin: Origin, history: History | None = None, published: bool = True, withdrawn: bool = False) -> Earlier:
-    made = "2026-01-01T00:00:00+00:00"
-    record = Record(
-        version="1.0.0",
-        created=made,
-        origin=origin,
-        rows=10,
-        fresh=True,
-        files=FILES,
-        frequencies=OPEN_COUNTS,
-        history=history,
-    )
+    record = record_of(origin=origin, history=history)
     return Earlier(record, ReleaseFolder(Path("1.0.0")), published, SHA(1), withdrawn)
 
 

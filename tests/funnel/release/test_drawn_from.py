@@ -74,7 +74,6 @@ def test_rows_that_are_taken_over_keep_their_drawing_and_what_was_found(tmp_path
     release = written(tmp_path / "1.0.0")
     found = DrawnFrom.taken_over(release, SNAPSHOT, RECORD)
     assert (found.channel.digest, found.drawing.digest) == (TARGET.digest, DRAWING.digest)
-    assert found.counts is not None
     assert (found.counts.counts == COUNTED.counts).all()
     assert (found.snapshot, found.target, found.history, found.record) == (SNAPSHOT, None, FOUND, RECORD)
     release.drawing.unlink()

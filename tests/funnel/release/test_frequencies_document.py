@@ -48,7 +48,6 @@ def test_it_is_read_back_as_it_was(noisy: Any, epsilon: float, beta: float) -> N
 
 def told(frequencies: Frequencies) -> list[object]:
     bounds, noisy = frequencies.joint.bounds, frequencies.noisy
-    assert bounds is not None
     assert noisy is not None
     tables = (noisy, frequencies.joint.counts, bounds.lower, bounds.upper, bounds.totals)
     return [bounds.beta, *(table.tolist() for table in tables)]
@@ -107,8 +106,6 @@ def test_tables_of_changes_and_rows_are_read_back_as_they_were() -> None:
     again = FrequenciesDocument.from_json(document.to_bytes())
     assert again == document
     changes, rows = again.frequencies.changes, again.frequencies.rows
-    assert changes is not None
-    assert rows is not None
     assert (changes.since[0].since, changes.since[0].left.tolist()) == ("people/1.0.0", [[1, 0], [-2, 8]])
     assert (rows.sizes.tolist(), rows.scale) == ([90, 12, -1], 16.0)
 

@@ -175,7 +175,6 @@ def test_a_held_version_that_was_published_without_approval_is_published(tmp_pat
         hold(series, TWO)
         publish(series, TWO, None)
         outcome = series.held.outcome(TWO)
-        assert outcome is not None
         assert (outcome.outcome, outcome.by, outcome.reason) == (
             "published",
             None,

@@ -30,6 +30,8 @@ def test_the_first_version() -> None:
 @pytest.mark.parametrize("name", ["1.0", "01.0.0", "1.0.0.0", "v1.0.0", "latest", "", "1.0.x", ".incoming-1"])
 def test_other_folders_are_no_versions(name: str, tmp_path: Path) -> None:
     assert Version.parse(name) is None
+    with pytest.raises(ValueError, match="is no version"):
+        Version.of(name)
     (tmp_path / "1.0.0").mkdir()
     (tmp_path / (name or "x")).mkdir()
     assert versions(tmp_path) == [Version(1, 0, 0)]

@@ -18,16 +18,15 @@ from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.protected import ProtectionContext, public_frequencies
-from funnel.release.record import Origin, Record
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import RecordKey
 from funnel.source.coding import Codings
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
-from tests.funnel.release.test_decision import SHA
 from tests.funnel.source.databases import sqlite_table
 from tests.projects import spec_of
 from tests.public import OPEN_COUNTS
+from tests.records import SHA, record_of
 
 NOISE = {"protection": "noise", "epsilon": 4.0, "delta": 1e-3}
 # So common that noise of this size leaves all of them their names, and one that nobody may be named by.
@@ -136,18 +135,7 @@ def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path)
     place = ReleaseFolder(tmp_path / "releases" / "1.0.0")
     place.root.mkdir(parents=True)
     place.frequencies.write_bytes(frequencies_document(found.frequencies).to_bytes())
-    origin = Origin(
-        spec=SHA(5), source=SHA(6), snapshot=SHA(7), protocol=SHA(8), fields=("x",), guarantee="lip:1.0", shuffle=True
-    )
-    record = Record(
-        version="1.0.0",
-        created="2026-01-01T00:00:00+00:00",
-        origin=origin,
-        rows=800,
-        fresh=True,
-        files={"data/records.parquet": SHA(9)},
-        frequencies=found.record,
-    )
+    record = record_of(frequencies=found.record)
     remove_tree(spec.workspace_folder)
     recall_values([Earlier(record, place, True, SHA(9))], workspace)
     assert learn(spec) == first

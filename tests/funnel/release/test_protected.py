@@ -19,10 +19,11 @@ from funnel.release.frequencies_document import FrequenciesDocument, frequencies
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protected import Protected, ProtectionContext, public_frequencies, require_records
 from funnel.release.protection import ProtectedCounts, Protection
-from funnel.release.record import History, Origin, Record, Records
+from funnel.release.record import History, Records
 from funnel.spec import ReleaseSpec
-from tests.funnel.release.test_decision import PROTOCOL, SHA, SNAPSHOT
+from tests.funnel.release.test_decision import PROTOCOL, SNAPSHOT
 from tests.projects import spec_of
+from tests.records import SHA, record_of
 
 COUNTED = Joint.from_counts([[300, 100, 0], [100, 500, 20]])
 OTHER = Joint.from_counts([[300, 100, 0], [100, 500, 21]])
@@ -65,24 +66,11 @@ def published(
     if found.frequencies.protection == "noise":
         place.frequencies.write_bytes(frequencies_document(found.frequencies).to_bytes())
         files |= {"frequencies.json": file_digest(place.frequencies)}
-    origin = Origin(
-        spec=SHA(5), source=SHA(6), snapshot=SHA(7), protocol=SHA(8), fields=("x",), guarantee="lip:1.0", shuffle=True
-    )
-    record = Record(
-        version=version,
-        created="2026-01-01T00:00:00+00:00",
-        origin=origin,
-        rows=1000,
-        fresh=True,
-        files=files,
-        history=history,
-        frequencies=found.record,
-    )
+    record = record_of(version, files=files, history=history, frequencies=found.record)
     return Earlier(record, place, True, SHA(9), **changes)
 
 
 def noisy(found: Protected) -> list[list[int]]:
-    assert found.frequencies.noisy is not None
     counts: list[list[int]] = found.frequencies.noisy.tolist()
     return counts
 
@@ -128,7 +116,6 @@ def test_published_noise_that_was_changed_or_is_gone_is_not_drawn_again(tmp_path
     spec = spec_in(tmp_path)
     first = made(spec)
     before = published(first, tmp_path / "releases")
-    assert before.folder is not None
     path = before.folder.frequencies
     document = FrequenciesDocument.read(path)
     counts = np.array(document.noisy) + 1
@@ -259,7 +246,6 @@ def test_ten_times_a_tenth_is_one(tmp_path: Path) -> None:
     for number in range(10):
         found = made(spec, Joint.from_counts(COUNTED.counts + number), earlier)
         earlier += (published(found, tmp_path / "releases", f"1.{number}.0", FOLLOWED),)
-    assert earlier[-1].record.frequencies is not None
     assert earlier[-1].record.frequencies.spent == 1.0
     with pytest.raises(SpecError, match=r"would spend 0\.1 more"):
         made(spec, Joint.from_counts(COUNTED.counts + 10), earlier)
@@ -289,15 +275,7 @@ def test_other_protection_or_other_noise_is_another_version(tmp_path: Path) -> N
     assert isinstance(drawn, Draw)
 
     def before(frequencies: ProtectedCounts) -> list[Earlier]:
-        record = Record(
-            version="1.0.0",
-            created="2026-01-01T00:00:00+00:00",
-            origin=drawn.origin,
-            rows=10,
-            fresh=True,
-            files={"data/records.parquet": SHA(1)},
-            frequencies=frequencies,
-        )
+        record = record_of(origin=drawn.origin, frequencies=frequencies)
         return [Earlier(record, ReleaseFolder(tmp_path), True, SHA(1))]
 
     assert run(first, before(first.record)) == Unchanged(Version(1, 0, 0))

@@ -148,7 +148,6 @@ def test_published_tables_that_were_changed_or_are_gone_are_not_drawn_again(tabl
     spec = spec_in(tmp_path, **SAME)
     first = tables.made(spec)
     before = published(first, tmp_path / "releases")
-    assert before.folder is not None
     path = before.folder.frequencies
     document = FrequenciesDocument.read(path)
     silent = replace(before, record=before.record.model_copy(update={"files": {}}))
@@ -209,7 +208,6 @@ def test_tables_beside_counts_that_were_drawn_alone_are_paid_for_besides(tables:
         alone = public_frequencies(ProtectionContext(spec), COUNTED)
         found = tables.made(spec, held=published(alone, tmp_path / str(epsilon)))
         assert found.frequencies.noise == alone.frequencies.noise
-        assert alone.frequencies.noise is not None
         exact = Fraction(alone.frequencies.noise.epsilon) + Fraction(tables.of_record(found).epsilon)
         told = found.frequencies.epsilon
         assert Fraction(np.nextafter(told, 0)) < exact <= Fraction(told)
@@ -276,11 +274,9 @@ class TestTakingOver:
         spec = spec_in(tmp_path, **SAME)
         before = published(CHANGES.made(spec), tmp_path / "releases", history=FOLLOWED)
         counts = public_frequencies(ProtectionContext(spec, (before,)), COUNTED)
-        assert before.folder is not None
         path = before.folder.frequencies
         document = FrequenciesDocument.read(path)
         silent = replace(before, record=before.record.model_copy(update={"files": {}}))
-        assert document.changes is not None
         (one,) = document.changes.since
         renamed = document.changes.model_copy(update={"since": (one.model_copy(update={"version": "test/9.0.0"}),)})
         for changed in (renamed, None):

@@ -31,7 +31,6 @@ def _protocol(matrix: list[list[float]]) -> Protocol:
 
 def _errors(protocol: Protocol, joint: Joint = JOINT) -> np.ndarray:
     found = PublicAccuracy.of(PublicDistributions.of(counted(joint), protocol), joint.n)
-    assert found is not None
     return found.errors
 
 
@@ -57,7 +56,6 @@ def test_errors_are_those_of_estimates_that_departures_are_taken_off_of(name: st
     )
     answers = np.rint(records * protocol.matrix / protocol.matrix.sum(axis=0) @ JOINT.p_input).astype(np.int64)
     found = PublicAccuracy.of(PublicDistributions.of(counted(JOINT), protocol), records, departures=told)
-    assert found is not None
     estimated = estimate(answers, protocol, departed=departed)
     np.testing.assert_allclose(found.errors, estimated.errors, rtol=0.1)
     assert (found.errors > 1.2 * _errors(protocol) / np.sqrt(2)).all()
@@ -104,7 +102,6 @@ def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
     inputs = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
     joint = Joint(np.array([[300, 200, 100, 50, 400, 90], [100, 300, 100, 90, 10, 60]]), JOINT.secret, inputs)
     found = PublicAccuracy.of(PublicDistributions.of(counted(joint), fit("grr", joint, LIP(0.5))), joint.n)
-    assert found is not None
     assert [table.columns for table in found.tables] == [("x",), ("n",), ("x", "n")]
     assert (found.tables[2].errors <= found.errors).all()
     np.testing.assert_allclose(found.tables[2].errors, found.errors, rtol=0.1)

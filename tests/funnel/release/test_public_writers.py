@@ -122,6 +122,8 @@ READING = {
     *("opened", "class_claims", "Placed", "source_order"),
 }
 WRITING_MODES = set("wax+")
+# What code calls the folder of a release, or makes one with.
+FOLDERS = {"folder", "incoming", "local", "earlier", "release", "ReleaseFolder", "find_release"}
 
 
 @functools.cache
@@ -173,11 +175,11 @@ def written(tree: ast.Module) -> set[str]:
 
 
 def _is_folder(value: ast.expr) -> bool:
-    """Whether an expression stands for the folder of a release, by the names that the code has for such folders."""
+    """Whether an expression stands for the folder of a release, by its name."""
     if isinstance(value, ast.Call):
         value = value.func
     name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
-    return name in {"folder", "incoming", "local", "earlier", "release", "ReleaseFolder", "find_release"}
+    return name in FOLDERS
 
 
 def _is_listing(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
@@ -191,8 +193,10 @@ def _is_listing(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None:
-    found = {name: files for name in modules() if (files := written(parsed(name)))}
-    assert found == WRITERS
+    # Most modules have no folder of a release, which is told faster by their text.
+    folders = re.compile(rf"\b({'|'.join(FOLDERS)})(\(|\s*\.\s*({'|'.join(PUBLIC)})\b)")
+    some = [name for name, path in modules().items() if folders.search(path.read_text(encoding="utf-8"))]
+    assert {name: files for name in some if (files := written(parsed(name)))} == WRITERS
 
 
 def test_every_file_of_a_version_that_is_not_internal_is_watched() -> None:

@@ -25,7 +25,7 @@ from funnel.report.public import public_report
 from funnel.settings.publication import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.funnel.release.test_series import record
-from tests.funnel.report.conftest import build_content
+from tests.funnel.report.contents import make_content
 from tests.projects import make_project, spec_of
 from tests.public import UNPROTECTED, counted, public_of
 from tests.releases import judged, make_release
@@ -75,7 +75,7 @@ def test_a_figure_that_is_no_number_is_not_published(tmp_path: Path, share: floa
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir()
     pq.write_table(pa.table({"x": ["a", "b"]}), folder.data)
-    spec, report = spec_of("x.parquet", tmp_path), public_report(build_content(joint, protocol, LIP(1.0)))
+    spec, report = spec_of("x.parquet", tmp_path), public_report(make_content(joint, protocol, LIP(1.0)))
     package = partial(write_package, spec, protocol, protection=UNPROTECTED, folder=folder)
     for path in (folder.protocol, folder.numbers):
         path.write_text("{}")

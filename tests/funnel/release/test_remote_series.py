@@ -12,16 +12,13 @@ from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.progress import Progress, quiet
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
-from tests.public import OPEN_COUNTS
+from tests.records import record_of
 from tests.releases import judged
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
-SHA = "0" * 64
-ORIGIN = Origin(spec=SHA, source=SHA, snapshot=SHA, protocol=SHA, fields=("x",), guarantee="lip:1.0", shuffle=True)
 
 
 def spec(folder: Path) -> ReleaseSpec:
@@ -35,15 +32,7 @@ def put_together(series: Series, version: Version, rows: str) -> Iterator[Releas
         for path, content in ((folder.data, rows), (folder.protocol, "{}"), (folder.package, f"{version} {rows}")):
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)
-        record = Record(
-            version=str(version),
-            created="2026-01-01T00:00:00+00:00",
-            origin=ORIGIN,
-            rows=3,
-            fresh=True,
-            files={"data/records.parquet": file_digest(folder.data)},
-            frequencies=OPEN_COUNTS,
-        )
+        record = record_of(str(version), files={"data/records.parquet": file_digest(folder.data)})
         folder.internal.mkdir(mode=0o700)
         folder.record.write_bytes(record.to_bytes())
         yield folder
@@ -83,7 +72,6 @@ def test_what_was_uploaded_in_part_is_kept_until_its_rows_are_published(tmp_path
     with pytest.raises(ConnectionResetError):
         publish(tmp_path, TWO, "b", broken)
     with open_series(spec(tmp_path)) as series:
-        assert series.remote is not None
         assert series.published == series.remote.published == [ONE]
         (unfinished,) = series.unfinished
         assert [(one.version, one.published) for one in series.earlier] == [(TWO, False), (ONE, True)]

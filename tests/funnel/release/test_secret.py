@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,19 @@ def test_a_file_is_made_on_first_use_and_found_again(tmp_path: Path) -> None:
     assert find_secret("file", tmp_path / "work", made.fingerprint, False) == made
     assert made.record_key(("id",)).secret.hex() == path.read_text()
     assert path.read_text() not in repr(made)
+
+
+def test_of_two_runs_that_make_a_secret_one_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def later(source: Path, target: Path) -> None:
+        target.write_text("ab" * 31 + "cd")
+        target.chmod(0o600)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", later)
+    assert find_secret("file", tmp_path, None, False).record_key(("id",)).secret.hex() == "ab" * 31 + "cd"
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
 def test_a_secret_that_is_gone_or_another_is_refused(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.release.files import private_folder
 from funnel.release.layout import INDEX, LATEST, ReleaseFolder, Version
-from funnel.release.record import Origin, Record
+from funnel.release.record import Record
 from funnel.release.series import Series, open_series
-from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList
 from funnel.spec import ReleaseSpec
 from tests.killing import RENAMES_AND_REMOVALS, Killed, die_after
 from tests.projects import spec_of
-from tests.public import OPEN_COUNTS
+from tests.records import SHA, record_of
 from tests.releases import judged
 
 
@@ -88,20 +88,7 @@ def test_a_version_without_its_record_stops_the_series(tmp_path: Path) -> None:
 
 
 def record(version: str, rows: int = 10) -> Record:
-    digest = "0" * 64
-    origin = Origin(
-        spec=digest, source=digest, snapshot=digest, protocol=digest, fields=("x",), guarantee="lip:1.0", shuffle=True
-    )
-    files = {"data/records.parquet": digest, "signature.json": digest}
-    return Record(
-        version=version,
-        created="2026-01-01T00:00:00+00:00",
-        origin=origin,
-        rows=rows,
-        fresh=True,
-        files=files,
-        frequencies=OPEN_COUNTS,
-    )
+    return record_of(version, rows=rows, files={"data/records.parquet": SHA(0), "signature.json": SHA(0)})
 
 
 def put(series: Series, version: str) -> None:
@@ -153,7 +140,7 @@ def test_a_version_that_was_listed_stays_listed(tmp_path: Path) -> None:
     # What another key signed counts for nothing, and neither does what is no index.
     key = Ed25519PrivateKey.generate()
     one = ListedVersion(version="9.0.0", signature="0" * 64, withdrawn=False)
-    for content in (sign_index(VersionList(series="x", versions=(one,)), key).to_bytes(), b"{", b""):
+    for content in (SeriesIndex.signed(VersionList(series="x", versions=(one,)), key).to_bytes(), b"{", b""):
         (tmp_path / "out" / "x" / INDEX).write_bytes(content)
         opened(tmp_path)
         assert listed(tmp_path) == [("1.0.0", False)]

@@ -20,8 +20,9 @@ from funnel.cli import main
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.progress import quiet
 from funnel.release.ckan import open_portal, share_on_portal
+from funnel.release.dataverse import open_collection
 from funnel.release.layout import INDEX, ReleaseFolder
-from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList, sign_index
+from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList
 from funnel.release.sharing import share_at, whole_release
 from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running
 
@@ -85,12 +86,12 @@ def test_an_index_is_shared_with_its_version_and_never_an_older_one(published: R
     assert at(f"{url}/people")[INDEX] == theirs.to_bytes()
     key = Ed25519PrivateKey.generate()
     more = (*theirs.listed.versions, ListedVersion(version="1.1.0", signature="ab" * 32, withdrawn=False))
-    newer = sign_index(VersionList(series="people", versions=more), key).to_bytes()
+    newer = SeriesIndex.signed(VersionList(series="people", versions=more), key).to_bytes()
     (tmp_path / "out" / "people" / INDEX).write_bytes(newer)
     with pytest.raises(OutputError, match=r"versions\.json lists version 1\.1\.0, which the index here does not"):
         share_at(whole_release(root / "1.0.0"), url, quiet)
     assert at(f"{url}/people")[INDEX] == newer
-    for content in (newer, sign_index(VersionList(series="people", versions=more[1:]), key).to_bytes()):
+    for content in (newer, SeriesIndex.signed(VersionList(series="people", versions=more[1:]), key).to_bytes()):
         (root / INDEX).write_bytes(content)
         with pytest.raises(DataError, match=r"versions\.json is no signed list with this version of people"):
             whole_release(root / "1.0.0")
@@ -224,23 +225,34 @@ def test_a_portal_that_refuses_is_told_without_the_token(portal: PortalDouble, p
 
 
 @pytest.mark.parametrize(
-    ("address", "token", "said"),
+    ("opened", "address", "token", "said"),
     [
-        ("http://data.example", TOKEN, "would get the token in the open"),
-        ("https://data.example", None, "put one into FUNNEL_CKAN_TOKEN"),
-        ("data.example", TOKEN, "is no address of a portal"),
-        ("https://me:secret@data.example", TOKEN, "^data.example is no address"),
+        (open_portal, "http://data.example", TOKEN, "would get the token in the open; name the portal"),
+        (open_portal, "https://data.example", None, "put one into FUNNEL_CKAN_TOKEN"),
+        (open_portal, "data.example", TOKEN, "is no address of a portal"),
+        (open_portal, "https://me:secret@data.example", TOKEN, "^data.example is no address"),
+        (open_collection, "http://data.example/dataverse/office", TOKEN, "token in the open; name the collection"),
+        (open_collection, "https://data.example/dataverse/office", None, "put one into FUNNEL_DATAVERSE_TOKEN"),
+        (open_collection, "https://data.example", TOKEN, "is no address of a collection"),
+        (open_collection, "https://me:secret@data.example", TOKEN, "^data.example is no address"),
     ],
 )
-def test_a_portal_that_cannot_be_asked_is_none(address: str, token: str | None, said: str) -> None:
+def test_a_portal_that_cannot_be_asked_is_none(
+    opened: Callable[..., object], address: str, token: str | None, said: str
+) -> None:
     with pytest.raises(SpecError, match=said):
-        open_portal(address, token)
+        opened(address, token)
 
 
-def test_a_portal_without_the_package_for_portals_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ckanapi", None)
-    with pytest.raises(SpecError, match=r"install it with pip install 'funnel\[ckan\]'"):
-        open_portal("https://data.example", TOKEN)
+@pytest.mark.parametrize(
+    ("opened", "package", "extra"), [(open_portal, "ckanapi", "ckan"), (open_collection, "requests", "dataverse")]
+)
+def test_a_portal_without_its_package_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, opened: Callable[..., object], package: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SpecError, match=rf"install it with pip install 'funnel\[{extra}\]'"):
+        opened("https://data.example/dataverse/office", TOKEN)
 
 
 def test_an_address_that_knows_no_datasets_is_told_as_one(portal: PortalDouble, published: ReleaseFolder) -> None:

@@ -28,7 +28,6 @@ from funnel.release.signature import (
     parse_public_key,
     public_key_of,
     sign_release,
-    signed,
     signer_of,
     signing_key,
 )
@@ -155,7 +154,7 @@ names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 @given(names, names, st.integers(0, 127))
 def test_nothing_but_what_was_signed_holds(series: str, other: str, bit: int) -> None:
     key = Ed25519PrivateKey.from_private_bytes(bytes(32))
-    document = signed(manifest("a", "b", series=series), key)
+    document = SignatureDocument.signed(manifest("a", "b", series=series), key)
     assert document.holds()
     assert document.model_copy(update={"manifest": manifest("a", "b", series=other)}).holds() is (other == series)
     assert not document.model_copy(update={"manifest": manifest("a", series=series)}).holds()

@@ -24,6 +24,7 @@ from funnel.report.annex import annex_figures as making
 from funnel.report.annex import render_annex
 from funnel.report.content import ReportContent
 from funnel.report.public import public_report
+from tests.funnel.report.contents import make_content
 from tests.funnel.report.test_protection import noisy_content
 
 Json = dict[str, Any]
@@ -43,13 +44,13 @@ def table_of(secret: bool) -> Joint:
 
 
 @pytest.fixture(scope="module")
-def contents(make_content: Callable[..., ReportContent]) -> dict[str, ReportContent]:
+def contents() -> dict[str, ReportContent]:
     """A release that is counted as usual with its secret, and one of sets of values."""
     usual, sets = table_of(True), table_of(False)
     return {
         "usual": make_content(usual, fit("invariant", usual, Attribute(1.0)), Attribute(1.0)),
         "sets": make_content(sets, fit("optimal", sets, LIP(0.5)), LIP(0.5)),
-        "noise": noisy_content(make_content, LIP(1.0)),
+        "noise": noisy_content(LIP(1.0)),
     }
 
 
@@ -131,9 +132,7 @@ def test_records_like_no_other_are_counted_in_thetable_of(contents: dict[str, Re
         (MutualInformation(0.1), "an average over all records", "maximum"),
     ],
 )
-def test_the_page_says_whether_a_bound_is_a_maximum_or_an_average(
-    make_content: Callable[..., ReportContent], bound: Any, said: str, other: str
-) -> None:
+def test_the_page_says_whether_a_bound_is_a_maximum_or_an_average(bound: Any, said: str, other: str) -> None:
     joint = table_of(False)
     report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
     page = render_annex(report, protocol)
@@ -147,7 +146,7 @@ def test_the_page_says_whether_a_bound_is_a_maximum_or_an_average(
     assert "its answer 'extent'" in " ".join(_complaints(forged, report, protocol))
 
 
-def test_of_several_bounds_each_is_told_of(make_content: Callable[..., ReportContent]) -> None:
+def test_of_several_bounds_each_is_told_of() -> None:
     joint, bound = table_of(False), Several([LIP(0.5), MutualInformation(0.1)])
     report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
     page = render_annex(report, protocol)
@@ -156,9 +155,7 @@ def test_of_several_bounds_each_is_told_of(make_content: Callable[..., ReportCon
     assert _complaints(page, report, protocol) == []
 
 
-def test_records_that_no_record_is_like_are_counted_by_public_counts(
-    make_content: Callable[..., ReportContent],
-) -> None:
+def test_records_that_no_record_is_like_are_counted_by_public_counts() -> None:
     """A combination with a public count of zero stays published where a record has it all the same."""
     counts = np.array([[40, 35, 20, 15, 3, 0], [10, 15, 30, 35, 2, 0]])
     joint = Joint.from_counts(counts, table_of(False).secret, table_of(False).inputs)
@@ -223,7 +220,6 @@ def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(conten
     report, protocol = documents_of(contents["usual"])
     columns = (*report.published.columns, "wage")
     of_columns = tuple(ColumnUnchanged(column=name, share=0.9 - k / 8) for k, name in enumerate(columns))
-    assert report.unchanged is not None
     kept = report.unchanged.model_copy(
         update={"whole": WholeUnchanged(columns=of_columns, unique=40, unique_unchanged=0.7)}
     )

@@ -6,7 +6,6 @@ import html
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -25,7 +24,7 @@ from funnel.release.provenance import software
 from funnel.release.public_report import Mechanism
 from funnel.release.verdict import Judgement, Verdict
 from funnel.report.annex import render_annex
-from funnel.report.content import PlanLine, ReportContent, SourceNote
+from funnel.report.content import ReportContent, SourceNote
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import drift_figures
 from funnel.report.public import public_report, render_public
@@ -35,6 +34,7 @@ from funnel.settings.protection_settings import FrequencySettings
 from funnel.source.learning import learn_codings
 from funnel.source.side_columns import read_side_columns
 from funnel.spec import ReleaseSpec
+from tests.funnel.report.contents import make_content
 from tests.funnel.report.test_annex import documents_of, table_of
 from tests.funnel.report.test_history import internal_of, of_the_same_people
 
@@ -142,13 +142,12 @@ def _visit(page: Path, folder: Path) -> Visit:
 
 
 @pytest.fixture(scope="module")
-def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
+def adult() -> ReportContent:
     """The report of the real data, drawn by the real sampler."""
     joint = Joint.from_table(ADULT, secret=["marital-status"], inputs=["education"])
     guarantee = LIP(1.0)
     rows = plan(joint, guarantee, mechanisms=["optimal", "grr", "identity"])
     protocol = choose(rows).protocol
-    assert protocol is not None
     codes = np.repeat(np.arange(len(joint.inputs)), joint.counts.sum(axis=0))
     words = WordStream.with_known_key_for_tests(bytes(range(32)), bytes(16)).words(len(codes))
     pairs = np.zeros((len(joint.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
@@ -161,7 +160,7 @@ def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
         title="Education of adults in the United States, 1994",
         source=SourceNote("adult.parquet"),
         mechanism=Mechanism.like(mechanism("optimal")),
-        plan=tuple(PlanLine.of(row) for row in rows),
+        plan=comparison_document(rows).rows,
     )
 
 
@@ -198,7 +197,7 @@ def internal(adult: ReportContent) -> str:
 
 
 @pytest.fixture(scope="module")
-def pages(adult: ReportContent, internal: str, make_content: Callable[..., ReportContent]) -> dict[str, str]:
+def pages(adult: ReportContent, internal: str) -> dict[str, str]:
     """The pages that are looked at by rule, by name: also one of a protocol too large to be shown in full."""
     joint = Joint.from_counts(np.random.default_rng(3).integers(1, 50, size=(12, 60)))
     large = make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,15 +12,17 @@ from funnel import LIP, DataError, Joint, fit, plan
 from funnel.certificate import Certificate
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
+from funnel.release.comparison import CertificatePart, ComparedMechanism
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public_report import Mechanism
-from funnel.report.content import PlanLine, ReportContent
+from funnel.report.content import ReportContent, public_line
+from tests.funnel.report.contents import make_content
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 
 
 @pytest.fixture
-def content(make_content: Callable[..., ReportContent]) -> ReportContent:
+def content() -> ReportContent:
     return make_content(JOINT, fit("grr", JOINT, LIP(1.0)), LIP(1.0))
 
 
@@ -37,7 +38,7 @@ def test_findings_about_another_joint_distribution_are_refused(content: ReportCo
 
 def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: ReportContent) -> None:
     rows = plan(JOINT, LIP(1.0), mechanisms=["grr", "conditional-reporting", "identity"])
-    lines = [PlanLine.of(row) for row in rows]
+    lines = [ComparedMechanism.of(row) for row in rows]
     assert [(line.mechanism, line.utility, line.reason) for line in lines] == [
         (row.mechanism, row.utility, row.reason) for row in rows
     ]
@@ -51,36 +52,34 @@ def test_a_published_line_never_says_less_than_is_known_of_better_ones(content: 
     for share, gap in itertools.product(
         np.linspace(0.011, 0.93, 7) * distributions.step, (0.0, 0.3 * distributions.step, 0.07)
     ):
-        line = PlanLine.of(dataclasses.replace(row, share=float(share), certificate=Certificate("kept", float(gap))))
-        told = line.public(distributions, LIP(1.0))
-        assert told.share is not None
-        assert told.certificate is not None
+        line = dataclasses.replace(row, share=float(share), certificate=Certificate("kept", float(gap)))
+        told = public_line(ComparedMechanism.of(line), distributions, LIP(1.0))
         assert told.share + told.certificate.gap >= share + gap - 1e-9
     # What is certified of records unchanged is no share of the records: it is not rounded as these are.
     for gap, public in ((0.00001, 1e-4), (0.00042, 0.0005), (0.2, 0.2)):
-        line = PlanLine.of(dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap, "root")))
-        assert line.public(distributions, LIP(1.0)).certificate == Certificate("unchanged", public, "root")
+        line = dataclasses.replace(row, share=0.5, certificate=Certificate("unchanged", gap, "root"))
+        told = public_line(ComparedMechanism.of(line), distributions, LIP(1.0))
+        assert told.certificate == CertificatePart(of="unchanged", gap=public, weights="root")
 
 
 def test_a_line_says_how_much_better_another_protocol_could_be() -> None:
     row = PlanRow("optimal", False, None, 0.5, 0.25, 1.0, 1.0, None, 0.6, False)
     row = dataclasses.replace(row, certificate=Certificate.of_utility(0.5, 0.6, 0.25))
-    line = PlanLine.of(row)
-    assert line.certificate is not None
+    line = ComparedMechanism.of(row)
     assert line.certificate.gap == pytest.approx(0.05)
-    assert line.optimum == (
+    assert line.optimum(0.25) == (
         "its search was ended by the time limit; no protocol that reads the same keeps more than 30.0%, 5.0 points more"
     )
     unknown = dataclasses.replace(row, certificate=None)
-    assert PlanLine.of(unknown).optimum == "its search was ended by the time limit"
-    assert PlanLine.of(dataclasses.replace(unknown, finished=True)).optimum is None
+    assert ComparedMechanism.of(unknown).optimum(0.25) == "its search was ended by the time limit"
+    assert ComparedMechanism.of(dataclasses.replace(unknown, finished=True)).optimum(0.25) is None
     invariant = dataclasses.replace(row, finished=True, certificate=Certificate("unchanged", 0.00042, "uniform"))
-    assert PlanLine.of(invariant).optimum == (
+    assert ComparedMechanism.of(invariant).optimum(0.25) == (
         "no protocol that keeps values as they are and tables right on average leaves more than 0.05 points more of "
         "the records unchanged, where every value counts alike, however rare"
     )
     by_class = dataclasses.replace(row, finished=True, certificate=Certificate("classes", 0.00042, "share"))
-    assert PlanLine.of(by_class).optimum == (
+    assert ComparedMechanism.of(by_class).optimum(0.25) == (
         "no protocol that moves whole records by their class alone and keeps tables right on average leaves more than "
         "0.05 points more of the records unchanged, where every record counts alike"
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +11,10 @@ import pytest
 from funnel import Alphabet, Guarantee, Joint, Protocol, parse_guarantee
 from funnel.guarantees import Several, names
 from funnel.report import number_texts
-from funnel.report.content import ReportContent
-from funnel.report.public import public_report, render_public
+from funnel.report.public import public_report
 from funnel.report.public.report_tables import promised_by
 from funnel.wording import at_most
-
-Builder = Callable[..., ReportContent]
-Reader = Callable[[str], Any]
+from tests.funnel.report.contents import make_content, make_protocol, public_page
 
 JOINT = Joint.from_counts(
     [[400, 100, 50, 20], [100, 300, 250, 90], [30, 60, 20, 10]],
@@ -53,7 +48,7 @@ KINDS = [
 
 
 @pytest.fixture(scope="module")
-def protocol(make_protocol: Callable[..., Protocol]) -> Protocol:
+def protocol() -> Protocol:
     """One protocol for all of them: the record as it is with probability 0.775."""
     outputs = [symbol for symbol in JOINT.inputs.symbols]
     return make_protocol(JOINT, MATRIX, outputs, parse_guarantee("lip:1"))
@@ -76,10 +71,10 @@ def test_every_kind_is_rendered_here() -> None:
 
 
 @pytest.mark.parametrize("text", KINDS)
-def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content: Builder, read_page: Reader) -> None:
+def test_the_page_of_every_guarantee(text: str, protocol: Protocol) -> None:
     guarantee = declared(text, protocol)
     content = make_content(JOINT, protocol, guarantee)
-    page = read_page(render_public(public_report(content)))
+    page = public_page(content)
     summary, person, leakage = (page.sections[name] for name in ("summary", "person", "leakage"))
     assert summary.startswith("Bound holds")
     assert guarantee.title in summary
@@ -109,12 +104,10 @@ def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content
     assert "Attained by" not in leakage
 
 
-def test_the_page_of_perfect_privacy(
-    make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
-) -> None:
+def test_the_page_of_perfect_privacy() -> None:
     perfect = parse_guarantee("perfect")
     silent = make_protocol(JOINT, np.full((4, 4), 0.25), list(JOINT.inputs.symbols), perfect)
-    page = read_page(render_public(public_report(make_content(JOINT, silent, perfect))))
+    page = public_page(make_content(JOINT, silent, perfect))
     assert perfect.meaning in page.sections["summary"]
     assert "perfect holds." in page.sections["leakage"]
     assert "every lift is 1" in page.sections["leakage"]
@@ -122,29 +115,25 @@ def test_the_page_of_perfect_privacy(
     assert page.text.count("limit ×\u00a01") == 1
 
 
-def test_the_page_of_an_observer_who_rules_a_value_out(
-    make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
-) -> None:
+def test_the_page_of_an_observer_who_rules_a_value_out() -> None:
     """Nobody alone is ruled out by an output, but one whose other column is known is."""
     joint = Joint.from_counts([[400, 100, 50, 0], [100, 300, 250, 90]], JOINT.secret.symbols[:2], JOINT.inputs)
     guarantee = parse_guarantee("srlip:1")
     exact = make_protocol(joint, [[1, 0, 1, 0], [0, 1, 0, 1]], [("any", "yes"), ("any", "no")], guarantee)
     content = make_content(joint, exact, guarantee)
     assert content.findings.level == math.inf
-    page = read_page(render_public(public_report(content)))
+    page = public_page(content)
     assert page.sections["summary"].startswith("Bound broken")
     assert "Nobody whose S is “single” whose city is “south” can have the published value" in page.sections["person"]
     assert "infinite: a published value rules out a value" in page.sections["leakage"]
 
 
 @pytest.mark.parametrize("text", ["alip:0,1", "l1-lift:0,1"])
-def test_a_budget_of_zero_that_is_exceeded_rules_nothing_out(
-    text: str, protocol: Protocol, make_content: Builder, read_page: Reader
-) -> None:
+def test_a_budget_of_zero_that_is_exceeded_rules_nothing_out(text: str, protocol: Protocol) -> None:
     """The level is infinite, because no scale of the two budgets would do, but every belief stays possible."""
     content = make_content(JOINT, protocol, parse_guarantee(text))
     assert content.findings.level == math.inf
-    page = read_page(render_public(public_report(content)))
+    page = public_page(content)
     assert page.sections["summary"].startswith("Bound broken")
     assert "rule" not in page.sections["person"]
     assert "rules out" not in page.sections["leakage"]
@@ -158,12 +147,10 @@ def test_a_budget_of_zero_that_is_exceeded_rules_nothing_out(
         ("alip:1.3,inf", "every lift is at least 0.272 (alip:1.3,inf)", ["limit ÷ 3.67"]),
     ],
 )
-def test_both_sides_of_a_bound_are_named(
-    text: str, words: str, limits: list[str], protocol: Protocol, make_content: Builder, read_page: Reader
-) -> None:
+def test_both_sides_of_a_bound_are_named(text: str, words: str, limits: list[str], protocol: Protocol) -> None:
     guarantee = parse_guarantee(text)
     content = make_content(JOINT, protocol, guarantee)
-    page = read_page(render_public(public_report(content)))
+    page = public_page(content)
     assert words in page.sections["leakage"]
     assert [text.replace("\u00a0", " ") for text in re.findall(r"limit [÷×]\u00a0[0-9.]+", page.text)] == limits
 
@@ -179,7 +166,6 @@ def test_factors_in_words_are_never_below_the_bound(budget: float) -> None:
         f"rldp:{budget!r}",
     ):
         found = re.search(r"factor ([0-9.]+[0-9])", parse_guarantee(text).meaning)
-        assert found is not None
         assert math.exp(budget) <= float(found[1]) <= math.exp(budget) * 1.01
     assert f"at most {at_most(budget)} nats" in parse_guarantee(f"mi:{budget!r}").meaning
 
@@ -188,21 +174,19 @@ def test_factors_in_words_are_never_below_the_bound(budget: float) -> None:
 WHATEVER = {"ldp", "rldp", "perfect"}
 
 
-def limits_of(make_content: Builder, read_page: Reader, joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
-    section: str = read_page(render_public(public_report(make_content(joint, protocol, guarantee)))).sections["limits"]
+def limits_of(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
+    section: str = public_page(make_content(joint, protocol, guarantee)).sections["limits"]
     return section
 
 
 @pytest.mark.parametrize("text", [*KINDS, "perfect"])
-def test_what_an_observer_may_believe_before(
-    text: str, protocol: Protocol, make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
-) -> None:
+def test_what_an_observer_may_believe_before(text: str, protocol: Protocol) -> None:
     guarantee = parse_guarantee(text)
     if text == "perfect":
         protocol = make_protocol(JOINT, np.full((4, 4), 0.25), list(JOINT.inputs.symbols), guarantee)
     else:
         guarantee = declared(text, protocol)
-    told = limits_of(make_content, read_page, JOINT, protocol, guarantee)
+    told = limits_of(JOINT, protocol, guarantee)
     assert ("The bound starts from" in told) == (guarantee.name not in WHATEVER)
     assert ("The bound holds whatever an observer believed" in told) == (guarantee.name in WHATEVER)
     assert ("The bound is proven for the shares counted in these" in told) == (guarantee.significance is None)
@@ -216,61 +200,52 @@ EXCLUDING = Joint.from_counts([[400, 100, 50, 0], [100, 300, 250, 90], [30, 60, 
 @pytest.mark.parametrize(
     "text", ["alip:inf,3", "l1-lift:inf,3", "chi2-lift:inf,3", "alpha-lift:inf,3,2", "alpha-lift:inf,3,100", "mi:2"]
 )
-def test_what_rules_a_value_out_and_is_within_the_bound_is_said(
-    text: str, make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
-) -> None:
+def test_what_rules_a_value_out_and_is_within_the_bound_is_said(text: str) -> None:
     guarantee = parse_guarantee(text)
     exact = make_protocol(EXCLUDING, np.eye(4), list(JOINT.inputs.symbols), guarantee)
     content = make_content(EXCLUDING, exact, guarantee)
     assert content.findings.holds
     assert math.isinf(content.findings.plain_level)
-    told = read_page(render_public(public_report(content))).sections["limits"]
+    told = public_page(content).sections["limits"]
     assert "some published value rules a value of status out" in told
     assert "infinite" not in told
     assert "apart" not in told
 
 
 @pytest.mark.parametrize("text", ["lip:1", "alip:1,1"])
-def test_the_level_of_the_worst_distribution_is_rounded_up(
-    text: str, protocol: Protocol, make_content: Builder, read_page: Reader
-) -> None:
+def test_the_level_of_the_worst_distribution_is_rounded_up(text: str, protocol: Protocol) -> None:
     content = make_content(JOINT, protocol, declared(text, protocol))
-    told = read_page(render_public(public_report(content))).sections["limits"]
+    told = public_page(content).sections["limits"]
     said = told.replace("\u00a0", " ")
     found = re.search(
         r"With confidence 95 %, over random samples of these people, it is at most ([0-9.]*[0-9]) nats", said
     )
-    assert found is not None
     robust = content.findings.robust_lift_level
     assert robust is not None
     assert robust <= float(found[1]) <= robust * 1.11
 
 
-def test_a_wide_limit_of_the_worst_distribution_is_explained(
-    make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
-) -> None:
+def test_a_wide_limit_of_the_worst_distribution_is_explained() -> None:
     """A combination that hardly occurs leaves nearly everything open: that is no news about the release."""
     guarantee = parse_guarantee("lip:1")
     joint = Joint.from_counts([[400, 100, 50, 20], [100, 300, 250, 90], [3, 6, 2, 1]], JOINT.secret, JOINT.inputs)
     nearly_nothing = make_protocol(joint, 0.2 * np.eye(4) + 0.2, list(joint.inputs.symbols), guarantee)
     content = make_content(joint, nearly_nothing, guarantee)
     assert content.findings.robust_lift_level is not None
-    told = read_page(render_public(public_report(content))).sections["limits"]
+    told = public_page(content).sections["limits"]
     wide = content.findings.robust_lift_level > 2
     assert ("wide because some combinations are rare" in told) == wide
     # Boxes hold the true distribution with their confidence however few the records are.
     assert "doubtful" not in told
 
 
-def test_a_robust_bound_is_claimed_for_its_own_set_of_distributions_only(
-    protocol: Protocol, make_content: Builder, read_page: Reader
-) -> None:
+def test_a_robust_bound_is_claimed_for_its_own_set_of_distributions_only(protocol: Protocol) -> None:
     """The confidence set of the findings is that of .05; a guarantee names its own."""
     for alpha, share in ((0.01, "99 %"), (0.2, "80 %")):
         guarantee = declared(f"rldp:1,{alpha}", protocol)
         content = make_content(JOINT, protocol, guarantee)
         assert content.findings.confidence.alpha == 0.05
-        page = read_page(render_public(public_report(content)))
+        page = public_page(content)
         assert f"do not rule out (with confidence {share})" in page.sections["limits"]
         assert "exact level" not in page.text.lower()
         assert "exact fraction" not in page.text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +25,12 @@ from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, render_internal
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from funnel.report.public import public_report, render_public
+from tests.funnel.report.contents import make_content, public_page, read_page
 from tests.funnel.report.test_internal import NO_FOREST, PASSED
 from tests.panels import REGISTER, publish, random_step, waves
 from tests.public import audited_again
 from tests.schemas import validated
 
-Builder = Callable[..., ReportContent]
-Reader = Callable[[str], Any]
 JOINT = Joint.from_counts([[4000, 1000, 10, 200], [1000, 3000, 2500, 0], [300, 600, 200, 90]])
 BEFORE = (
     KeptByVersion(version="1.0.0", share=1.0, share_alone=1.0),
@@ -66,7 +64,7 @@ WAVES = waves(8, 3, 70)
 
 
 @pytest.fixture(scope="module")
-def alone(make_content: Builder) -> ReportContent:
+def alone() -> ReportContent:
     return make_content(JOINT, fit("optimal", JOINT, LIP(0.5)), LIP(0.5))
 
 
@@ -103,17 +101,15 @@ def of_the_same_people(alone: ReportContent) -> tuple[ReportContent, HistoryFigu
     return replace(content, people="same", kept_before=BEFORE), figures
 
 
-def public_text(content: ReportContent, read_page: Reader) -> str:
+def public_text(content: ReportContent) -> str:
     document = public_report(content)
     assert validated(json.loads(document.to_bytes())) == "report"
     assert render_public(PublicReport.from_json(document.to_bytes())) == render_public(document)
     return str(read_page(render_public(document)).sections["history"])
 
 
-def test_the_public_report_says_what_everybody_who_keeps_all_versions_can_conclude(
-    same: ReportContent, read_page: Reader
-) -> None:
-    text = public_text(same, read_page)
+def test_the_public_report_says_what_everybody_who_keeps_all_versions_can_conclude(same: ReportContent) -> None:
+    text = public_text(same)
     assert "This is version 3 about the same people." in text
     assert "An observer who keeps all 3 versions" in text
     assert "at most a factor 1.65 in all" in text
@@ -130,7 +126,7 @@ def test_the_public_report_says_what_everybody_who_keeps_all_versions_can_conclu
     assert "Whoever asks to be forgotten is erased" in text
 
 
-def test_no_count_of_people_or_histories_is_public(same: ReportContent, read_page: Reader) -> None:
+def test_no_count_of_people_or_histories_is_public(same: ReportContent) -> None:
     document = public_report(same)
     told = document.to_bytes().decode().replace(document.channel.digest, "")
     page = read_page(render_public(document)).text.replace(document.channel.digest, "")
@@ -143,7 +139,7 @@ def test_no_count_of_people_or_histories_is_public(same: ReportContent, read_pag
     assert [set(one) for one in history["observers"]] == [names] * 2
 
 
-def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: ReportContent, read_page: Reader) -> None:
+def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: ReportContent) -> None:
     # Within the bound nothing but the bound is told; what is moved is told by steps of a tenth of it, or has no limit.
     first, second = public_report(same).figures.history.observers
     step = share_step(JOINT.n)
@@ -155,20 +151,20 @@ def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: Re
         "infinite",
     )
     assert first.outside_at_most == pytest.approx(math.ceil(110 / JOINT.n / step) * step)
-    text = public_text(same, read_page)
+    text = public_text(same)
     assert "how common every change is this version yes 0.5 0.75 at most 0.9 %" in text
     assert "among people who never did this version yes 0.5 infinite at most 1.1 %" in text
     assert "proves nothing for that observer" not in text
     # Who is left out is told of as such, with a level beyond the bound; who is outside then was not moved.
     left_out = FoundObserver("mover-stayer", None, False, 0.81234567, 137, 900, 0.9)
     content = audited_again(same, history=replace(FOUND, observers=(FOUND.observers[0], left_out)))
-    text = public_text(content, read_page)
+    text = public_text(content)
     outside = number_texts.percent_at_most(public_report(content).figures.history.observers[1].outside_at_most)
     assert f"among people who never did this version no 0.85 0.9 at most {' '.join(outside.split())}" in text
     assert "at most 0.9 % of the people beyond the bound before" in text
     # Nothing is known of the second one: that is told too.
     alone = audited_again(same, history=replace(FOUND, observers=FOUND.observers[:1]))
-    assert "this release proves nothing for that observer" in public_text(alone, read_page)
+    assert "this release proves nothing for that observer" in public_text(alone)
 
 
 @pytest.mark.parametrize(
@@ -178,34 +174,32 @@ def test_the_public_report_has_figures_for_each_observer_bounded_or_not(same: Re
         (ALIP(0.5, 0.4), "finds the declared bound, alip:0.5,0.4, kept by all of them together"),
     ],
 )
-def test_other_bounds_are_said_in_their_words(
-    guarantee: Any, words: str, make_content: Builder, read_page: Reader
-) -> None:
+def test_other_bounds_are_said_in_their_words(guarantee: Any, words: str) -> None:
     content = make_content(JOINT, fit("grr", JOINT, guarantee), guarantee)
     content = replace(audited_again(content, history=FOUND), people="same")
-    assert words in public_text(content, read_page)
+    assert words in public_text(content)
 
 
-def test_a_first_version_says_that_others_will_keep_the_same_bound(same: ReportContent, read_page: Reader) -> None:
+def test_a_first_version_says_that_others_will_keep_the_same_bound(same: ReportContent) -> None:
     first = replace(FOUND, versions=1, histories=1, known=0, forgotten=0, moved=0, outside=0, worst=())
     content = replace(audited_again(same, history=first), kept_before=())
-    text = public_text(content, read_page)
+    text = public_text(content)
     assert "first version about these people" in text
     assert "of the people" not in text
     assert "<figure>" not in render_public(public_report(content)).split('id="history"')[1].split("</section>")[0]
 
 
-def test_versions_under_other_names_are_said_to_count(same: ReportContent, read_page: Reader) -> None:
+def test_versions_under_other_names_are_said_to_count(same: ReportContent) -> None:
     content = replace(same, kept_before=())
-    assert "(those under other names, or no longer there, are counted)" in public_text(content, read_page)
+    assert "(those under other names, or no longer there, are counted)" in public_text(content)
 
 
-def test_that_people_are_others_is_vouched_for_and_so_said(alone: ReportContent, read_page: Reader) -> None:
+def test_that_people_are_others_is_vouched_for_and_so_said(alone: ReportContent) -> None:
     content = replace(alone, people="different")
-    assert "The publisher vouches that every version is about other people." in public_text(content, read_page)
+    assert "The publisher vouches that every version is about other people." in public_text(content)
     page = read_page(render_internal(internal_of(content)))
     assert 'people = "different"' in page.sections["history"]
-    silent = read_page(render_public(public_report(alone)))
+    silent = public_page(alone)
     assert "history" not in silent.sections
     assert "history" not in read_page(render_internal(internal_of(alone))).sections
 
@@ -253,12 +247,10 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Together:
     return Together(register, step, {"panel/1.1.0": noted})
 
 
-def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: Together, read_page: Reader) -> None:
-    assert together.step is not None
+def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: Together) -> None:
     drift = drift_between(together.register.entries[1].joint, WAVES[2].joint(), together.step.observed.changes.get(1))
     findings = replace(same.findings, drift={**drift.to_dict(), "sentence": drift.sentence})
     figures = history_figures(findings, together, (), "panel/1.2.0")
-    assert figures is not None
     versions = guesses_of_all(together.step)
     made = internal_of(same, history=figures, drift=drift_figures(findings), versions=versions)
     page = read_page(render_internal(made))
@@ -284,7 +276,6 @@ def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: 
     assert (second.level, second.moved, second.outside) == (0.25, 3, 2)
     assert (third.version, third.histories, third.share) == ("panel/1.2.0", 1304, FOUND.share)
     assert first.people == together.register.entries[0].joint.n
-    assert figures.before is not None
     stayed = set(WAVES[1].people["id"]) & set(WAVES[2].people["id"])
     assert figures.before[1].both == len(stayed)
     assert f"{len(stayed)} stayed and {len(WAVES[1].people) - len(stayed)} left" in text
@@ -297,10 +288,9 @@ def test_the_internal_report_has_all_of_it_exact(same: ReportContent, together: 
     ]
 
 
-def test_rows_that_are_taken_over_tell_of_no_step(same: ReportContent, together: Together, read_page: Reader) -> None:
+def test_rows_that_are_taken_over_tell_of_no_step(same: ReportContent, together: Together) -> None:
     taken = Together(together.register, None, together.noted)
     figures = history_figures(same.findings, taken, (), "panel/1.2.0")
-    assert figures is not None
     assert len(figures.versions) == 2
     page = read_page(render_internal(internal_of(same, history=figures)))
     assert "The rows are those of an earlier version" in page.sections["history"]

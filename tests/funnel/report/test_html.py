@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from funnel import LDP, LIP, Alphabet, Guarantee, Joint, PerfectPrivacy, Protocol, fit, plan
+from funnel import LDP, LIP, Alphabet, Guarantee, Joint, PerfectPrivacy, fit, plan
 from funnel.findings.consistency import Consistency
 from funnel.mechanisms import mechanism
+from funnel.planning import PlanRow
+from funnel.release.comparison import comparison_document
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Mechanism, PublicReport, Reference
 from funnel.report import number_texts
-from funnel.report.content import PlanLine, ReportContent, SourceNote
+from funnel.report.content import ReportContent, SourceNote
 from funnel.report.public import public_report, render_public
+from tests.funnel.report.contents import NOVEL, make_content, make_protocol, public_page, read_page
 from tests.public import audited_again
-
-Builder = Callable[..., ReportContent]
-Reader = Callable[[str], Any]
 
 JOINT = Joint.from_counts(
     [[400, 100, 50, 20], [100, 300, 250, 90], [30, 60, 20, 10]],
@@ -51,27 +50,27 @@ def _plain(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def lip(make_content: Builder) -> ReportContent:
+def lip() -> ReportContent:
     guarantee = LIP(0.5)
     rows = plan(JOINT, guarantee)
     return make_content(
-        JOINT, fit("optimal", JOINT, guarantee), guarantee, outside=4, plan=tuple(PlanLine.of(row) for row in rows)
+        JOINT, fit("optimal", JOINT, guarantee), guarantee, outside=4, plan=comparison_document(rows).rows
     )
 
 
 @pytest.fixture(scope="module")
-def ldp(make_content: Builder) -> ReportContent:
+def ldp() -> ReportContent:
     return make_content(JOINT, fit("optimal", JOINT, LDP(0.5)), LDP(0.5), earlier_releases=2)
 
 
 @pytest.fixture(scope="module")
-def lip_page(lip: ReportContent, read_page: Reader) -> Any:
-    return read_page(render_public(public_report(lip)))
+def lip_page(lip: ReportContent) -> Any:
+    return public_page(lip)
 
 
 @pytest.fixture(scope="module")
-def ldp_page(ldp: ReportContent, read_page: Reader) -> Any:
-    return read_page(render_public(public_report(ldp)))
+def ldp_page(ldp: ReportContent) -> Any:
+    return public_page(ldp)
 
 
 @pytest.mark.parametrize("kind", ["lip", "ldp"])
@@ -126,7 +125,6 @@ def test_the_numbers_are_those_of_the_findings(kind: str, request: pytest.Fixtur
     content: ReportContent = request.getfixturevalue(kind)
     public, page = content.public().findings, request.getfixturevalue(f"{kind}_page")
     findings = public.figures
-    assert content.findings.level_ratio is not None
     numerator, denominator = content.findings.level_ratio.split("/")
     # Beside the published protocol the exact fraction would tell exact counts of people.
     assert numerator not in page.text
@@ -187,7 +185,7 @@ def test_what_local_differential_privacy_means_for_one_person(ldp_page: Any) -> 
     assert "not even the sum of the bounds limits how much" in limits
 
 
-def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: Any) -> None:
     text = lip_page.sections["limits"]
     for words in (
         "What is published beside the records. protocol.json and this report tell how common",
@@ -203,22 +201,20 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
     assert "doubtful" not in text
     rare = dataclasses.replace(lip.findings.confidence, few=3)
     # The limit is over boxes, which hold the true distribution with their confidence however few the records are.
-    said = read_page(render_public(public_report(audited_again(lip, confidence=rare)))).sections["limits"]
+    said = public_page(audited_again(lip, confidence=rare)).sections["limits"]
     assert "With confidence 95 %, over random samples of these people, it is at most" in said
     assert "doubtful" not in said
 
 
-def test_what_is_judged_is_listed_and_no_outcome_is_claimed(
-    lip: ReportContent, lip_page: Any, read_page: Reader
-) -> None:
+def test_what_is_judged_is_listed_and_no_outcome_is_claimed(lip: ReportContent, lip_page: Any) -> None:
     assert lip_page.sections["summary"].startswith("Bound holds Summary")
     assert "must not be published" not in lip_page.text
     judged = tuple(Judged(name=f"expect_{i}", description=f"Demand {i} is met.") for i in range(3))
-    page = read_page(render_public(public_report(dataclasses.replace(lip, judged=judged))))
+    page = public_page(dataclasses.replace(lip, judged=judged))
     assert "after all 3 checks of validation had passed" in page.sections["summary"]
     for one in judged:
         assert f"{one.description} {one.name}" in page.sections["judged"]
-    nothing = read_page(render_public(public_report(dataclasses.replace(lip, judged=()))))
+    nothing = public_page(dataclasses.replace(lip, judged=()))
     assert "Nothing was validated." in nothing.sections["judged"]
 
 
@@ -244,14 +240,7 @@ UNRELATED = Joint.from_counts([[300, 200, 500], [300, 200, 500]])
     ],
 )
 def test_the_stamp_is_green_only_where_records_are_changed_and_tell_something(
-    joint: Joint,
-    mechanism: str,
-    guarantee: Guarantee,
-    stamp: str,
-    colour: str,
-    words: str,
-    make_content: Builder,
-    read_page: Reader,
+    joint: Joint, mechanism: str, guarantee: Guarantee, stamp: str, colour: str, words: str
 ) -> None:
     content = make_content(joint, fit(mechanism, joint, guarantee), guarantee)
     text = render_public(public_report(content))
@@ -278,11 +267,11 @@ def test_every_number_of_the_page_is_in_its_document(lip: ReportContent, lip_pag
     assert f'"rows": {lip.findings.rows}' in written
 
 
-def test_who_approved_is_said(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+def test_who_approved_is_said(lip: ReportContent, lip_page: Any) -> None:
     assert "Without sign-off by a person." in lip_page.sections["summary"]
     assert "without sign-off by a person" in lip_page.sections["provenance"]
     approval = Approval(by="A. Officer <b>", at="2025-03-05T10:00:00+00:00")
-    page = read_page(render_public(public_report(dataclasses.replace(lip, approval=approval))))
+    page = public_page(dataclasses.replace(lip, approval=approval))
     assert "Approved by A. Officer <b> on 2025-03-05T10:00:00+00:00." in page.sections["summary"]
     assert "without sign-off" not in page.text.lower()
 
@@ -295,9 +284,7 @@ def test_who_approved_is_said(lip: ReportContent, lip_page: Any, read_page: Read
         ("a fresh draw", "Every record was drawn afresh."),
     ],
 )
-def test_what_changed_since_the_last_version(
-    lip: ReportContent, lip_page: Any, read_page: Reader, rows: Any, words: str
-) -> None:
+def test_what_changed_since_the_last_version(lip: ReportContent, lip_page: Any, rows: Any, words: str) -> None:
     assert "This is the first version" in lip_page.sections["change"]
     change = Change(
         version="1.1.0",
@@ -309,7 +296,7 @@ def test_what_changed_since_the_last_version(
         new_data=True,
         withdrawn=("1.0.0",),
     )
-    text = read_page(render_public(public_report(dataclasses.replace(lip, change=change)))).sections["change"]
+    text = public_page(dataclasses.replace(lip, change=change)).sections["change"]
     for said in (
         words,
         "The version before is 1.1.0",
@@ -320,7 +307,7 @@ def test_what_changed_since_the_last_version(
         assert said in text
 
 
-def test_rare_values_are_told_in_rounded_words(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+def test_rare_values_are_told_in_rounded_words(lip: ReportContent, lip_page: Any) -> None:
     text = lip_page.sections["rare"]
     assert "none: each true value of schooling has more than about 22 records" in text
     assert "hardly any of the combinations of status and schooling have fewer than ten records" in text
@@ -329,15 +316,14 @@ def test_rare_values_are_told_in_rounded_words(lip: ReportContent, lip_page: Any
 def test_accuracy_of_frequencies_is_told(lip: ReportContent, lip_page: Any) -> None:
     text = lip_page.sections["utility"]
     found = public_report(lip).accuracy
-    assert found is not None
     for row in found.rows:
         error = "cannot be told" if row.error is None else number_texts.points(row.error)
         assert f"{row.label} {_plain(number_texts.percent(row.share))} {_plain(error)}" in text
 
 
-def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_page: Reader) -> None:
+def test_a_bound_that_does_not_hold_is_a_failure() -> None:
     content = make_content(JOINT, fit("grr", JOINT, LIP(0.5)), LIP(0.1))
-    page = read_page(render_public(public_report(content)))
+    page = public_page(content)
     assert page.sections["summary"].startswith("Bound broken Summary This release must not be published.")
     level = number_texts.level(content.public().findings.figures.level)
     assert f"The declared bound lip:0.1 does not hold: the level is up to {level} nats." in page.sections["summary"]
@@ -348,7 +334,7 @@ def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_pag
     assert "is proven in exact arithmetic" not in page.text
 
 
-def test_of_the_mechanisms_only_the_chosen_one_is_told(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+def test_of_the_mechanisms_only_the_chosen_one_is_told(lip: ReportContent, lip_page: Any) -> None:
     """What the others keep is not computed a second time."""
     text = lip_page.sections["utility"]
     assert len(lip.plan) >= 4
@@ -359,15 +345,15 @@ def test_of_the_mechanisms_only_the_chosen_one_is_told(lip: ReportContent, lip_p
     for line in lip.plan:
         assert (line.mechanism in text) is (line.mechanism == row.mechanism), line.mechanism
     assert text.count("used for this release") == 1
-    without = read_page(render_public(public_report(dataclasses.replace(lip, plan=()))))
+    without = public_page(dataclasses.replace(lip, plan=()))
     assert "The mechanism" not in without.text
 
 
-def test_the_level_of_a_protocol_that_tells_nothing_is_the_same_in_both_places(make_content: Builder) -> None:
+def test_the_level_of_a_protocol_that_tells_nothing_is_the_same_in_both_places() -> None:
     """It is 0, where every other level within the bound is told as the bound."""
     for name, bound in (("watchdog", LIP(0.001)), ("grr", LIP(0.5)), ("optimal", LIP(0.5))):
         rows = plan(JOINT, bound, [name])
-        content = make_content(JOINT, fit(name, JOINT, bound), bound, plan=tuple(PlanLine.of(row) for row in rows))
+        content = make_content(JOINT, fit(name, JOINT, bound), bound, plan=comparison_document(rows).rows)
         report = public_report(dataclasses.replace(content, mechanism=Mechanism.like(mechanism(name))))
         assert [row.level for row in report.compared] == [report.figures.level]
         assert report.figures.level == (0 if name == "watchdog" else 0.5)
@@ -384,22 +370,20 @@ def test_the_level_of_a_protocol_that_tells_nothing_is_the_same_in_both_places(m
         (Consistency(0.0, 0, 9, 3), "3 records have published values that the protocol never draws"),
     ],
 )
-def test_how_well_the_draws_fit_is_put_in_words(
-    lip: ReportContent, read_page: Reader, consistency: Consistency, words: str
-) -> None:
+def test_how_well_the_draws_fit_is_put_in_words(lip: ReportContent, consistency: Consistency, words: str) -> None:
     changed = audited_again(lip, consistency=consistency)
-    assert words in read_page(render_public(public_report(changed))).sections["judged"]
+    assert words in public_page(changed).sections["judged"]
 
 
-def test_order_of_rows_and_unknown_values_are_told(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
+def test_order_of_rows_and_unknown_values_are_told(lip: ReportContent, lip_page: Any) -> None:
     text = lip_page.sections["judged"]
     assert "shuffled: the order tells nothing about the source" in text
     assert "4, whose value the protocol does not know" in text
-    kept = read_page(render_public(public_report(dataclasses.replace(lip, shuffled=False)))).sections["judged"]
+    kept = public_page(dataclasses.replace(lip, shuffled=False)).sections["judged"]
     assert "as in the source, not shuffled" in kept
 
 
-def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_page: Reader) -> None:
+def test_provenance_names_source_licence_and_digests(lip: ReportContent) -> None:
     content = dataclasses.replace(
         lip,
         source=SourceNote(
@@ -412,7 +396,7 @@ def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_pa
         ),
         recodings=("status: rare values became “Other”",),
     )
-    page = read_page(render_public(public_report(content)))
+    page = public_page(content)
     text = page.sections["provenance"]
     for words in (
         lip.protocol.digest,
@@ -427,7 +411,7 @@ def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_pa
     assert links == ["annex.html", "https://example.org/c", "https://creativecommons.org/licenses/by/4.0/"]
 
 
-def test_an_address_that_is_not_a_web_address_is_no_link(lip: ReportContent, read_page: Reader) -> None:
+def test_an_address_that_is_not_a_web_address_is_no_link(lip: ReportContent) -> None:
     page = read_page(
         render_public(public_report(dataclasses.replace(lip, licence=Licence(name="Free", url="javascript:alert(1)"))))
     )
@@ -435,7 +419,7 @@ def test_an_address_that_is_not_a_web_address_is_no_link(lip: ReportContent, rea
     assert not [value for _, name, value in page.attributes if name == "href" and "javascript" in value]
 
 
-def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builder, read_page: Reader) -> None:
+def test_hostile_texts_are_shown_as_they_are_and_do_nothing() -> None:
     c = len(HOSTILE)
     joint = Joint.from_counts(np.eye(c, dtype=int) * 30 + 10, HOSTILE, HOSTILE)
     evil = "<b onclick=x>&amp;{{ 7*7 }}$"
@@ -455,7 +439,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
         random_source=evil,
         software=evil,
         mechanism=Mechanism(name=evil, summary=evil, reads_secret=True),
-        plan=(PlanLine(evil, 0.1, 0.5, 0.4, evil),),
+        plan=comparison_document([PlanRow(evil, False, None, 0.1, 0.5, 0.4, 0.0, evil)]).rows,
         judged=(Judged(name=evil, description=evil),),
         approval=Approval(by=evil, at=evil),
     )
@@ -472,13 +456,13 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
 
 @given(st.lists(st.text(max_size=60), min_size=3, max_size=3, unique=True))
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_label_gives_a_well_formed_page(make_content: Builder, read_page: Reader, labels: list[str]) -> None:
+def test_any_label_gives_a_well_formed_page(labels: list[str]) -> None:
     joint = Joint.from_counts([[5, 3, 2], [2, 9, 4], [1, 1, 7]], labels, labels)
-    page = read_page(render_public(public_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))))
+    page = public_page(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))
     assert list(page.sections) == SECTIONS
 
 
-def test_characters_that_turn_the_writing_direction_are_taken_out(make_content: Builder) -> None:
+def test_characters_that_turn_the_writing_direction_are_taken_out() -> None:
     joint = Joint.from_counts([[5, 3], [2, 9]], ["\u202egnp.exe", "b\x00"], ["x", "y"])
     html = render_public(public_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))))
     assert "\u202e" not in html
@@ -491,19 +475,17 @@ def test_the_same_content_gives_the_same_page(lip: ReportContent, ldp: ReportCon
         assert render_public(public_report(content)) == render_public(public_report(content))
 
 
-def test_a_protocol_that_reads_the_secret_says_so(make_content: Builder, read_page: Reader) -> None:
+def test_a_protocol_that_reads_the_secret_says_so() -> None:
     protocol = fit("conditional-reporting", JOINT, LIP(0.5))
     note = Mechanism.like(mechanism("conditional-reporting"))
-    page = read_page(render_public(public_report(make_content(JOINT, protocol, LIP(0.5), mechanism=note))))
+    page = public_page(make_content(JOINT, protocol, LIP(0.5), mechanism=note))
     assert "The protocol reads the secret." in page.sections["limits"]
     assert "It reads status and schooling of a record, and so the secret itself" in page.sections["protocol"]
 
 
-def test_a_guarantee_without_words_of_its_own_is_reported_by_its_level(
-    make_content: Builder, read_page: Reader, novel: Guarantee, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("funnel.report.public.parse_guarantee", lambda text: novel)
-    page = read_page(render_public(public_report(make_content(JOINT, fit("grr", JOINT, novel), novel))))
+def test_a_guarantee_without_words_of_its_own_is_reported_by_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("funnel.report.public.parse_guarantee", lambda text: NOVEL)
+    page = public_page(make_content(JOINT, fit("grr", JOINT, NOVEL), NOVEL))
     assert "The declared bound is novel:1.0" in page.sections["summary"]
     assert "novel:1.0 holds." in page.sections["leakage"]
     assert "Limit, at most" not in page.text
@@ -533,14 +515,13 @@ CASES: dict[str, tuple[Any, Any, Guarantee]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_edge_cases_render(
-    case: str, make_content: Builder, make_protocol: Callable[..., Protocol], read_page: Reader
-) -> None:
+def test_edge_cases_render(case: str) -> None:
     counts, matrix, guarantee = CASES[case]
     joint = Joint.from_counts(counts)
     protocol = make_protocol(joint, matrix, [f"y{i}" for i in range(len(matrix))], guarantee)
-    content = make_content(joint, protocol, guarantee, plan=(PlanLine("optimal", 0.0, 0.0, 0.0, None),))
-    page = read_page(render_public(public_report(content)))
+    none = PlanRow("optimal", False, None, 0.0, 0.0, 0.0, 0.0, None)
+    content = make_content(joint, protocol, guarantee, plan=comparison_document([none]).rows)
+    page = public_page(content)
     assert list(page.sections) == SECTIONS
     assert not re.search(r"\b(nan|inf|None|undefined)\b", page.text)
     if case.startswith("infinite"):
@@ -557,12 +538,7 @@ def test_edge_cases_render(
         assert "no published value changes any belief at all" in page.sections["person"]
 
 
-def test_a_very_large_protocol_gives_a_small_page(
-    make_content: Builder,
-    make_protocol: Callable[..., Protocol],
-    read_page: Reader,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_very_large_protocol_gives_a_small_page(monkeypatch: pytest.MonkeyPatch) -> None:
     # The limits over boxes are one number each on the page, and take most of the time.
     monkeypatch.setattr("funnel.findings.of_release._LARGEST", 0)
     size, secrets = 200, 40

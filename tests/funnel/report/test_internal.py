@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from funnel.release.verdict import Judgement, Verdict
 from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, observed, render_internal
 from funnel.source.side_columns import SideColumn, SideKnowledge
+from tests.funnel.report.contents import make_content, read_page
 
-Builder = Callable[..., ReportContent]
-Reader = Callable[[str], Any]
 JOINT = Joint.from_counts([[400, 100, 1, 20], [100, 300, 250, 0], [30, 60, 20, 9]])
 EVIL = '<script>alert(1)</script>"><b>'
 PASSED = Judgement(name="expect_rows", description="Rows are there.", passed=True, observed={"rows": 1290, "all": True})
@@ -56,11 +54,11 @@ def document(content: ReportContent, **changes: Any) -> InternalReport:
 
 
 @pytest.fixture(scope="module")
-def content(make_content: Builder) -> ReportContent:
+def content() -> ReportContent:
     return make_content(JOINT, fit("optimal", JOINT, LIP(0.5)), LIP(0.5))
 
 
-def test_the_page_is_a_function_of_its_document_alone(content: ReportContent, read_page: Reader) -> None:
+def test_the_page_is_a_function_of_its_document_alone(content: ReportContent) -> None:
     made = document(content)
     again = InternalReport.from_json(made.to_bytes())
     assert render_internal(again) == render_internal(made)
@@ -80,7 +78,7 @@ def test_the_page_is_a_function_of_its_document_alone(content: ReportContent, re
     assert page.sections["summary"].startswith("Pass")
 
 
-def test_figures_are_exact(content: ReportContent, read_page: Reader) -> None:
+def test_figures_are_exact(content: ReportContent) -> None:
     page = read_page(render_internal(document(content)))
     found = content.findings
     assert found.level_ratio is not None
@@ -90,7 +88,7 @@ def test_figures_are_exact(content: ReportContent, read_page: Reader) -> None:
     assert "Rows are there. expect_rows all: yes, rows: 1,290" in page.sections["verdict"]
 
 
-def test_sparse_combinations_are_counted_and_the_rarest_named(content: ReportContent, read_page: Reader) -> None:
+def test_sparse_combinations_are_counted_and_the_rarest_named(content: ReportContent) -> None:
     made = document(content).sparse
     assert (made.combinations, made.empty, made.single, made.below_five, made.below_ten) == (12, 1, 1, 1, 2)
     assert [row.records for row in made.rarest] == sorted(JOINT.counts[JOINT.counts > 0].tolist())
@@ -111,7 +109,7 @@ def test_lifts_come_with_the_records_they_are_of(content: ReportContent) -> None
         assert row.lift == pytest.approx(row.both_expected * JOINT.n / (row.secret_records * row.output_expected))
 
 
-def test_attackers_are_listed_worst_first_and_what_was_left_out_last(content: ReportContent, read_page: Reader) -> None:
+def test_attackers_are_listed_worst_first_and_what_was_left_out_last(content: ReportContent) -> None:
     found = attacks.with_side_columns(content.joint, content.protocol, beside(content.joint))
     assert [one.knows for one in found] == ["silent", "tells", "name"]
     assert (found[1].before, found[1].after) == (pytest.approx(1), pytest.approx(1))
@@ -122,7 +120,7 @@ def test_attackers_are_listed_worst_first_and_what_was_left_out_last(content: Re
     assert "No classifier was trained: scikit-learn is not installed." in text
 
 
-def test_a_protocol_that_reads_the_secret_is_attacked_alike(make_content: Builder) -> None:
+def test_a_protocol_that_reads_the_secret_is_attacked_alike() -> None:
     protocol = fit("conditional-reporting", JOINT, LIP(0.5))
     alone = attacks.alone(JOINT, protocol)
     assert alone.after == pytest.approx(measures.guess_accuracy(JOINT, protocol, "secret"))
@@ -134,7 +132,7 @@ def test_a_protocol_that_reads_the_secret_is_attacked_alike(make_content: Builde
     assert learned.trained == 45
 
 
-def test_a_failed_judgement_is_shown_with_its_reason(content: ReportContent, read_page: Reader) -> None:
+def test_a_failed_judgement_is_shown_with_its_reason(content: ReportContent) -> None:
     failed = Judgement(name="expect_b", description="B holds.", passed=False, failure="3 instead of 2")
     page = read_page(render_internal(document(content, verdict=Verdict.of((PASSED, failed)))))
     assert page.sections["summary"].startswith("Fail")
@@ -142,7 +140,7 @@ def test_a_failed_judgement_is_shown_with_its_reason(content: ReportContent, rea
     assert "Fail B holds. expect_b 3 instead of 2" in page.sections["verdict"]
 
 
-def test_hostile_texts_do_nothing(make_content: Builder, read_page: Reader) -> None:
+def test_hostile_texts_do_nothing() -> None:
     joint = Joint.from_counts(JOINT.counts, [EVIL, "b", "c"], [EVIL, "x", "y", "z"])
     content = make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5), title=EVIL, name=EVIL, version=EVIL)
     judged = Judgement(name=EVIL, description=EVIL, passed=True, observed=[EVIL, {EVIL: EVIL}])
@@ -168,7 +166,7 @@ def test_observations_are_words_and_digits() -> None:
     assert observed(0.25) == "0.25"
 
 
-def test_records_that_are_left_out_or_merged_are_told(content: ReportContent, read_page: Reader) -> None:
+def test_records_that_are_left_out_or_merged_are_told(content: ReportContent) -> None:
     told = ("250 of 10,000 records (2.5%) are left out: column 's' has values of them that have no category",)
     page = read_page(render_internal(document(content, set_aside=told)))
     assert "set-aside" in page.sections

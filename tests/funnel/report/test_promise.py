@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from funnel import LDP, LIP, SRLIP, Guarantee
+from funnel import LDP, LIP, SRLIP
 from funnel.guarantees.several import Several
 from funnel.report.public.report_tables import promised_by
+from tests.funnel.report.contents import NOVEL
 
 PRIORS = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(lambda counts: np.array(counts) / sum(counts))
 EPSILONS = st.floats(min_value=0.0, max_value=4.0)
@@ -38,7 +39,6 @@ def test_limits_on_beliefs_are_exactly_those_of_the_cone(
 
 def test_the_example_of_a_third_under_one_nat() -> None:
     belief = LIP(1.0).posterior_limits(np.array([0.33, 0.67]))
-    assert belief is not None
     low, high = belief
     assert low[0] == pytest.approx(0.33 * np.exp(-1))
     # Not e times 33 %: the other value cannot lose more than a factor e either.
@@ -53,13 +53,13 @@ def test_a_secret_of_one_value_is_certain_and_one_that_never_occurs_impossible(g
     np.testing.assert_array_equal(belief, [[1, 0], [1, 0]])
 
 
-def test_which_limits_each_guarantee_sets(novel: Guarantee) -> None:
+def test_which_limits_each_guarantee_sets() -> None:
     assert promised_by(LIP(1.0)).lift_limits == (pytest.approx(np.exp(-1)), pytest.approx(np.e))
     assert promised_by(LIP(1.0)).ratio_limit is None
     assert promised_by(LDP(1.0)).ratio_limit == pytest.approx(np.e)
     assert promised_by(LDP(1.0)).lift_limits is None
-    assert promised_by(novel).kind == "other"
-    assert promised_by(novel).lift_limits is promised_by(novel).ratio_limit is None
+    assert promised_by(NOVEL).kind == "other"
+    assert promised_by(NOVEL).lift_limits is promised_by(NOVEL).ratio_limit is None
 
 
 def test_of_several_records_of_a_person_observers_know_columns_of_one() -> None:

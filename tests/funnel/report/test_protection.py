@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +14,15 @@ from funnel.report.content import ReportContent
 from funnel.report.internal import render_internal
 from funnel.report.public import public_report, render_public
 from funnel.settings.protection_settings import FrequencySettings
-from tests.funnel.report.conftest import Page, expected_pairs
+from tests.funnel.report.contents import expected_pairs, make_content, public_page, read_page
 from tests.funnel.report.test_internal import document as internal_of
 from tests.public import protection_of
-
-Builder = Callable[..., ReportContent]
-Reader = Callable[[str], Page]
 
 COUNTED = Joint.from_counts([[300, 100, 250], [100, 500, 400]], secret=["ill", "well"])
 SETTINGS = FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)
 
 
-def noisy_content(make_content: Builder, bound: Any, spent_before: float = 0.0, unprotected: int = 0) -> ReportContent:
+def noisy_content(bound: Any, spent_before: float = 0.0, unprotected: int = 0) -> ReportContent:
     frequencies = protect(COUNTED, SETTINGS, spent_before=spent_before)
     protocol = fit("grr", frequencies.joint, bound)
     pairs = expected_pairs(COUNTED, protocol)
@@ -42,10 +38,8 @@ def noisy_content(make_content: Builder, bound: Any, spent_before: float = 0.0, 
     return replace(content, source=replace(content.source, rows_dropped=None))
 
 
-def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
-    make_content: Builder, read_page: Reader
-) -> None:
-    content = noisy_content(make_content, LIP(1.0), spent_before=1.5, unprotected=2)
+def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds() -> None:
+    content = noisy_content(LIP(1.0), spent_before=1.5, unprotected=2)
     numbers = public_report(content)
     page = read_page(render_public(numbers))
     said = page.sections["frequencies"]
@@ -69,27 +63,22 @@ def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
     assert numbers.source.records == content.audited.rows
 
 
-def test_what_the_spec_declares_is_told_as_it_is(make_content: Builder) -> None:
+def test_what_the_spec_declares_is_told_as_it_is() -> None:
     # All other figures have four digits; this one is held against the other documents.
-    content = noisy_content(make_content, LIP(1.0), spent_before=4.9375)
+    content = noisy_content(LIP(1.0), spent_before=4.9375)
     assert public_report(content).frequencies.spent == 5.9375
 
 
-def test_a_guarantee_that_is_not_decided_over_noise_says_so(make_content: Builder, read_page: Reader) -> None:
-    said = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee("mi:0.05"))))).sections[
-        "frequencies"
-    ]
+def test_a_guarantee_that_is_not_decided_over_noise_says_so() -> None:
+    said = public_page(noisy_content(parse_guarantee("mi:0.05"))).sections["frequencies"]
     assert "For an observer who knows the public counts." in said
     assert "is not proven over the noise" in said
     assert "for an observer who knows the exact ones" not in said
 
 
-def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
-    make_content: Builder, read_page: Reader
-) -> None:
-    content = noisy_content(make_content, LIP(1.0))
+def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within() -> None:
+    content = noisy_content(LIP(1.0))
     bounds = content.audited.frequencies.joint.bounds
-    assert bounds is not None
     said = read_page(render_internal(internal_of(content))).sections["frequencies"]
     assert ("are among those" in said) == bounds.hold(COUNTED.counts)
     assert f"{content.audited.distribution.level!r} nats for every table of counts" in said
@@ -117,10 +106,8 @@ def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
         ("lip:1.0", None, "With confidence 94 %, over random samples of these people, it is at most"),
     ],
 )
-def test_what_the_noise_may_do_is_taken_off_the_confidence(
-    text: str, summary: str | None, limits: str, make_content: Builder, read_page: Reader
-) -> None:
-    page = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee(text)))))
+def test_what_the_noise_may_do_is_taken_off_the_confidence(text: str, summary: str | None, limits: str) -> None:
+    page = public_page(noisy_content(parse_guarantee(text)))
     assert limits in page.sections["limits"].replace("\u00a0", " ")
     assert (summary in page.sections["summary"]) if summary else ("β" not in page.sections["summary"])
 
@@ -129,9 +116,7 @@ def test_what_the_noise_may_do_is_taken_off_the_confidence(
     ("protection", "loud"),
     [("none", "Nothing but rounding."), ("threshold", "Grouping of rare combinations, and rounding.")],
 )
-def test_what_is_not_protected_is_said_first(
-    protection: Any, loud: str, make_content: Builder, read_page: Reader
-) -> None:
+def test_what_is_not_protected_is_said_first(protection: Any, loud: str) -> None:
     content = make_content(COUNTED, fit("grr", COUNTED, LIP(1.0)), LIP(1.0))
     frequencies = Frequencies(COUNTED, protection)
     content = replace(

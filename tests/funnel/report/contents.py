@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pytest
 
 from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
 from funnel.findings import Audited, DrawnRelease, audit_release
@@ -18,6 +17,7 @@ from funnel.mechanisms import mechanism
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.release.public_report import Contact, Judged, Licence, Mechanism, Reference
 from funnel.report.content import ReportContent, SourceNote
+from funnel.report.public import public_report, render_public
 from funnel.rounding import integer_weights, marginal_weights
 from tests.public import UNPROTECTED, counted
 
@@ -55,24 +55,17 @@ class Novel(Guarantee):
         return LIP(self.epsilon).level_for(joint, weights)
 
 
-@pytest.fixture(scope="session")
-def novel() -> Guarantee:
-    return Novel(1.0)
+NOVEL = Novel(1.0)
 
 
-@pytest.fixture(scope="session")
-def make_protocol() -> Callable[..., Protocol]:
-    """Builds the protocol of a float matrix (b, a) over the inputs of a joint distribution."""
-
-    def build(joint: Joint, matrix: Any, outputs: Iterable[Any], guarantee: Guarantee) -> Protocol:
-        weights = integer_weights(np.asarray(matrix, dtype=np.float64))
-        labels = Alphabet.of(outputs, len(weights), "Y")
-        return Protocol(weights, marginal_weights(joint, weights), joint.inputs, labels, "optimal", str(guarantee))
-
-    return build
+def make_protocol(joint: Joint, matrix: Any, outputs: Iterable[Any], guarantee: Guarantee) -> Protocol:
+    """The protocol of a float matrix (b, a) over the inputs of a joint distribution."""
+    weights = integer_weights(np.asarray(matrix, dtype=np.float64))
+    labels = Alphabet.of(outputs, len(weights), "Y")
+    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, labels, "optimal", str(guarantee))
 
 
-def build_content(
+def make_content(
     joint: Joint, protocol: Protocol, guarantee: Guarantee, outside: int = 0, **changes: Any
 ) -> ReportContent:
     """A content around a joint distribution, a protocol and a bound; anything else can be overridden."""
@@ -102,12 +95,6 @@ def build_content(
         "judged": (Judged(name="row_count", description="as many rows as the snapshot"),),
     }
     return ReportContent(**{**settings, **changes})
-
-
-@pytest.fixture(scope="session")
-def make_content() -> Callable[..., ReportContent]:
-    """Builds a content."""
-    return build_content
 
 
 @dataclass
@@ -157,18 +144,18 @@ class _Reader(HTMLParser):
                 self.page.sections[name] = self.page.sections.get(name, "") + data
 
 
-@pytest.fixture(scope="session")
-def read_page() -> Callable[[str], Page]:
-    """Reads a page: every tag must be closed by its own end tag, in order, and every identifier be unique."""
+def read_page(html: str) -> Page:
+    """A page: every tag must be closed by its own end tag, in order, and every identifier be unique."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    assert not reader.open, f"left open: {reader.open}"
+    assert len(set(reader.page.ids)) == len(reader.page.ids)
+    for name, text in reader.page.sections.items():
+        reader.page.sections[name] = " ".join(text.split())
+    return reader.page
 
-    def read(html: str) -> Page:
-        reader = _Reader()
-        reader.feed(html)
-        reader.close()
-        assert not reader.open, f"left open: {reader.open}"
-        assert len(set(reader.page.ids)) == len(reader.page.ids)
-        for name, text in reader.page.sections.items():
-            reader.page.sections[name] = " ".join(text.split())
-        return reader.page
 
-    return read
+def public_page(content: ReportContent) -> Page:
+    """The page of the public report."""
+    return read_page(render_public(public_report(content)))
