@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel import LIP, Joint, fit
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves, wave_name
 from funnel.sampling.codes import input_codes
 

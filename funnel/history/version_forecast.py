@@ -11,13 +11,13 @@ import numpy as np
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.distributions import Kernel
+from funnel.history.following import VersionTerms
 from funnel.history.history_status import stand
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
-from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol
@@ -168,7 +168,7 @@ def forecast_version(
     Raises
     ------
     SpecError, DataError, SolverError
-        As `funnel.history.following.follow`.
+        As `funnel.history.following.VersionTerms.decide`.
 
     Notes
     -----

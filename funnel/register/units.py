@@ -13,10 +13,10 @@ from funnel.frequencies.moves import Moves
 from funnel.frequencies.public_counts import Frequencies
 from funnel.history.changes import Changes
 from funnel.history.expected_waves import ExpectedUnits
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Secrets
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, second_rows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet

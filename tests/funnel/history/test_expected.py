@@ -21,7 +21,7 @@ from funnel.history.expected import (
     expected_people,
 )
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.history_status import stand
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -41,7 +41,7 @@ MOVES = Moves(
 def first_version() -> tuple[Past, Expected, Step]:
     """A version of new people alone, as it is expected."""
     who = attending(Past(), Expected.nobody(), {}, float(JOINT.n))
-    step = follow(Past(), expected_people(Past(), who, JOINT, {}), BOUND, "panel/1.0.0", read_alone=True)
+    step = VersionTerms(BOUND, "panel/1.0.0").decide(Past(), expected_people(Past(), who, JOINT, {}))
     return published(Past(), who, step)
 
 
@@ -59,7 +59,7 @@ def second() -> tuple[Past, Expected, Attending, Step]:
     past, expected, _ = first_version()
     changes = {0: MOVES.changes(JOINT, JOINT)}
     who = attending(past, expected, {0: float(MOVES.people)}, 900.0)
-    step = follow(past, expected_people(past, who, JOINT, changes), BOUND, "panel/1.1.0", read_alone=True)
+    step = VersionTerms(BOUND, "panel/1.1.0").decide(past, expected_people(past, who, JOINT, changes))
     return past, expected, who, step
 
 

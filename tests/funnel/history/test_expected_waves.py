@@ -15,9 +15,9 @@ from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history.changes import Changes
 from funnel.history.expected import LEAST, Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR

@@ -20,7 +20,7 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, attending, expected_people
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.move_limits import MoveLimits
 from funnel.history.open_shares import shares_under_noise
 from funnel.history.past import Chapter, Past
@@ -182,7 +182,7 @@ def test_what_is_decided_holds_for_whatever_is_within_the_limits(case: Case, bou
         who = attending(past, expected, known, float(joint.n))
         observed = expected_people(past, who, joint, distributions, limits)
         target = optimal(joint, guarantee, time_limit=0.2).protocol
-        step = follow(past, observed, guarantee, f"v{t}", target=target, read_alone=True, budget=0.2)
+        step = VersionTerms(guarantee, f"v{t}", target=target, budget=0.2).decide(past, observed)
         steps.append(step)
         b = len(target.outputs)
         pairs = np.arange(len(step.followed) * b)
@@ -225,7 +225,7 @@ def test_little_noise_leaves_nearly_all_to_be_said() -> None:
             who = attending(past, expected, {0: float(joint.n)} if t else {}, float(joint.n))
             observed = expected_people(past, who, joint, distributions, limits)
             target = optimal(joint, guarantee, time_limit=0.1).protocol
-            step = follow(past, observed, guarantee, f"v{t}", target=target, read_alone=True, budget=1.0)
+            step = VersionTerms(guarantee, f"v{t}", target=target, budget=1.0).decide(past, observed)
             b = len(target.outputs)
             past = past.followed_by(step.chapter(np.zeros(b, np.int64), np.arange(b)))
             expected = Expected(1 + np.arange(b), step.channel.marginal / 2.0**63 * joint.n, np.zeros(1))

@@ -17,9 +17,9 @@ import funnel
 from funnel.errors import SpecError
 from funnel.history import following
 from funnel.history.changes import Changes
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows, row_changes
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from funnel.sampling.codes import input_codes
