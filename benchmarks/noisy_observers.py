@@ -205,7 +205,7 @@ def beyond(truth: Past, observed: Observed, step: Step) -> dict[str, dict[str, f
     allowed = allowed_by(step.guarantee)
     found: dict[str, dict[str, float | None]] = {}
     for status in stand(truth, observed, step.guarantee).everybody:
-        channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+        channels = step.channels_of(status.nodes)
         mass, worst = 0.0, 0.0
         for place, channel in enumerate(channels.tolist()):
             rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)
@@ -222,7 +222,7 @@ def beyond(truth: Past, observed: Observed, step: Step) -> dict[str, dict[str, f
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) -> IntArray:
-    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    channels = step.channels_of(nodes)
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
     return np.asarray(
         (rng.random(len(nodes))[:, None] > np.cumsum(rows, axis=1)).sum(axis=1).clip(0, rows.shape[1] - 1)

@@ -309,7 +309,7 @@ def _departed(step: Step, public: Joint, settings: FrequencySettings) -> Departe
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) -> IntArray:
-    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    channels = step.channels_of(nodes)
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
     return np.asarray((rows.cumsum(axis=1) < rng.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1))
 

@@ -180,7 +180,7 @@ def audited(number: int) -> Audit:
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, random: np.random.Generator) -> IntArray:
-    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    channels = step.channels_of(nodes)
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
     return np.asarray(
         (rows.cumsum(axis=1) < random.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1)

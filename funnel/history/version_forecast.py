@@ -301,7 +301,7 @@ def moved_next(step: Step) -> float | None:
     prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
     seen = prior > 0
     expected = 0.0
-    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+    channels = step.channels_of(status.nodes)
     for distribution, people, channel in zip(status.distributions.values, status.people, channels, strict=True):
         # P(s, x, y | h), (b, c, a), and what becomes of it.
         masses = distribution[None] * rows[channel][:, None, :]

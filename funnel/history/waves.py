@@ -312,7 +312,7 @@ class _CountedRows:
         left = int(np.count_nonzero(asked.rows.places > wave.row))
         part = part_of(self._work, len(cells), left)
         step = asked.step(past, observed, part, read_alone=units.read_alone, whole=self._whole)
-        channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+        channels = step.channels_of(observed.nodes)
         self._whole = self._whole.with_rows(observed, step.library, channels)
         self._steps.append(step)
         return step, wave.had[:0]
