@@ -80,7 +80,7 @@ def off(found: Fitted) -> FloatArray:
 def test_means_are_what_the_rows_of_everybody_add_up_to(second: Fitted) -> None:
     step, observed = second.step, second.step.observed
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)
-    of = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    of = step.channels_of(observed.nodes)
     by_hand = sum(n * rows[k, :, x] for k, x, n in zip(of, observed.inputs, observed.records, strict=True))
     assert means(step) / PARTS == pytest.approx(by_hand, abs=3 * SECOND.n / PARTS)
     # Whoever comes or goes changes them by one record in all.

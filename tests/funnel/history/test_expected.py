@@ -124,13 +124,13 @@ def test_real_people_get_the_channels_of_expected_ones_or_others_that_hold(
     assert (found.unpredicted, found.predicted) == (6, blind)
     assert set(who.nodes.tolist()) <= set(found.step.followed.tolist())
     at = np.searchsorted(found.step.followed, who.nodes[:-1])
-    before = blind.drawn_from[np.searchsorted(blind.followed, who.nodes[:-1])]
+    before = blind.channels_of(who.nodes[:-1])
     assert (found.step.drawn_from[at] == before).all()
     assert found.step.channel is blind.channel
     # The bound holds for all of them, exactly.
     status = stand(past, observed, BOUND)
     for place in range(len(status.nodes)):
-        channel = found.step.drawn_from[np.searchsorted(found.step.followed, status.nodes[place])]
+        channel = found.step.channels_of(status.nodes[place])
         outputs = status.exact_distribution(place) @ found.step.library[channel].astype(object).T
         assert allowed_by(BOUND).within_exactly(outputs, status.priors[status.prior_of[place]])
     # Their own real inputs do not enter.
@@ -147,7 +147,7 @@ def test_where_no_channel_holds_nothing_is_said(second: tuple[Past, Expected, At
     blind = replace(step_without(step, int(who.nodes[-1]), loud), guarantee=LIP(0.05))
     observed = real(past, np.repeat(who.nodes[-1:], 3), step)
     found = fitted(blind, observed)
-    channel = found.step.library[found.step.drawn_from[np.searchsorted(found.step.followed, who.nodes[-1])]]
+    channel = found.step.library[found.step.channels_of(who.nodes[-1])]
     assert found.silent == found.unpredicted == 3
     assert (channel == step.channel.marginal[:, None]).all()
 
