@@ -34,7 +34,7 @@ from funnel.history.changes import Changes, same_inputs
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.history_status import stand
 from funnel.history.mover_stayer import changes_without_class, class_cells, differs
 from funnel.history.observed import Observed
@@ -164,7 +164,7 @@ def published(tables: list[tuple[str, pa.Table]], case: str, epsilon: float, bot
         target = fit("optimal", public, bound)
         now = replace(expected_people(past, who, public, distributions), **known_of)
         try:
-            predicted = follow(past, now, bound, name, target=target, read_alone=True)
+            predicted = VersionTerms(bound, name, target=target).decide(past, now)
         except DataError:
             # By noisy counts of one kind of people nobody can have some answer that is expected by those of all.
             return [*found, {"wave": name, "people": len(ids), "kept": None}]
@@ -205,7 +205,7 @@ def beyond(truth: Past, observed: Observed, step: Step) -> dict[str, dict[str, f
     allowed = allowed_by(step.guarantee)
     found: dict[str, dict[str, float | None]] = {}
     for status in stand(truth, observed, step.guarantee).everybody:
-        channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+        channels = step.channels_of(status.nodes)
         mass, worst = 0.0, 0.0
         for place, channel in enumerate(channels.tolist()):
             rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)
@@ -222,7 +222,7 @@ def beyond(truth: Past, observed: Observed, step: Step) -> dict[str, dict[str, f
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) -> IntArray:
-    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    channels = step.channels_of(nodes)
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
     return np.asarray(
         (rng.random(len(nodes))[:, None] > np.cumsum(rows, axis=1)).sum(axis=1).clip(0, rows.shape[1] - 1)

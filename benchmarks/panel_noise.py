@@ -38,7 +38,7 @@ from funnel.history.departures import declared_length, departures_of_people
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past
@@ -179,7 +179,7 @@ def follow_panel(
             target = fit(INVARIANT, public, bound) if stays else _most_useful(public, bound)
         who = attending(past, expected, known, float(public.n))
         expecting = expected_people(past, who, public, distributions, limits)
-        predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True, reserve=reserve)
+        predicted = VersionTerms(bound, str(year), target=target, reserve=reserve).decide(past, expecting)
         xs = cells % len(counted.inputs)
         real = Observed.counted(counted, both, people.nodes[ids], xs)
         drawn = fitted(predicted, real.known_by(public, distributions))
@@ -309,7 +309,7 @@ def _departed(step: Step, public: Joint, settings: FrequencySettings) -> Departe
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) -> IntArray:
-    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    channels = step.channels_of(nodes)
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
     return np.asarray((rows.cumsum(axis=1) < rng.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1))
 

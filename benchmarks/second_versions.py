@@ -36,7 +36,7 @@ from funnel.history.changes import Changes
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import Step
@@ -120,7 +120,7 @@ def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Gen
         who = attending(past, expected, known, float(public.n))
         expecting = expected_people(past, who, public, distributions, None)
         xs = cells[number] % len(INPUTS)
-        predicted = follow(past, expecting, bound, str(number), target=fit("optimal", public, bound), read_alone=True)
+        predicted = VersionTerms(bound, str(number), target=fit("optimal", public, bound)).decide(past, expecting)
         step = fitted(predicted, Observed.counted(joint, changes, nodes, xs).known_by(public, distributions)).step
         outputs = _drawn(step, nodes, xs, random)
         after, said, mass, others = answered(
@@ -180,7 +180,7 @@ def audited(number: int) -> Audit:
 
 
 def _drawn(step: Step, nodes: IntArray, xs: IntArray, random: np.random.Generator) -> IntArray:
-    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    channels = step.channels_of(nodes)
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
     return np.asarray(
         (rows.cumsum(axis=1) < random.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1)

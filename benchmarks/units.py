@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel import LIP, Joint, fit
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves, wave_name
 from funnel.sampling.codes import input_codes
 
@@ -217,7 +217,7 @@ def _as_they_are(case: Case, joint: Joint, rows: UnitRows, cells: Codes, reader:
 
 def _draw(random: np.random.Generator, xs: Codes) -> Callable[[Step, Codes, Codes], Codes]:
     def draw(step: Step, wave: Codes, before: Codes) -> Codes:
-        channels = step.drawn_from[np.searchsorted(step.followed, before)]
+        channels = step.channels_of(before)
         shares = step.library[channels, :, xs[wave]].astype(float).cumsum(axis=1)
         return np.asarray((random.random(len(wave))[:, None] * shares[:, -1:] > shares).sum(axis=1), dtype=np.int64)
 

@@ -35,11 +35,10 @@ from funnel.history.corrected import PARTS
 from funnel.history.departures import declared_length, departures_of_units
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
-from funnel.history.following import inner_bound
+from funnel.history.following import VersionTerms, inner_bound
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import UnitVersion, follow_waves
 from funnel.joint import IntArray
 from funnel.sampling.codes import input_codes

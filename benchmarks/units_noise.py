@@ -25,10 +25,9 @@ from funnel.frequencies.selection import NOTHING
 from funnel.frequencies.unit_tables import UnitCounts
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
-from funnel.history.following import inner_bound
+from funnel.history.following import VersionTerms, inner_bound
 from funnel.history.past import Past
 from funnel.history.unit_rows import MOST_ROWS, UnitRows, counted_cells
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import UnitVersion, follow_waves
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol

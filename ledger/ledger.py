@@ -20,7 +20,6 @@ from funnel.pipeline.ledger.head import described, read_head, write_head
 from funnel.pipeline.ledger.holding import PATIENT, Patience, hold_on_server, holding_by_file
 from funnel.pipeline.ledger.tables import (
     ENTRIES,
-    MOMENT,
     VERSION,
     WRITING,
     engine_of,
@@ -36,6 +35,8 @@ from funnel.release.files import private_folder
 _NAMES = ("serial", "previous", "digest", "content", "kind", "series", "register", "version")
 _COLUMNS = tuple(ENTRIES.c[name] for name in _NAMES)
 _SERIES, _REGISTER = ENTRIES.c.series, ENTRIES.c.register
+# Of the lock that whoever migrates or enters something takes for a moment: the ASCII codes of "ledger".
+_MOMENT = 0x6C6564676572
 # Entries that are read at a time.
 _CHUNK = 500
 
@@ -259,6 +260,14 @@ class Ledger:
 
     def _entered(self, events: Sequence[Event], holder: _Holder | None, again: bool = False) -> list[Row]:
         """Enter events in one transaction; unless they are there, where this is the second attempt."""
+        with self._writing(holder) as connection:
+            if again and (there := _newest(connection, events)):
+                return there
+            return self._add(connection, events)
+
+    @contextmanager
+    def _writing(self, holder: _Holder | None = None) -> Iterator[Connection]:
+        """One transaction that writes, on a server the only one at a time; over the connection of a lock, if given."""
         with plain_failures(self._address, "cannot be written"), ExitStack() as stack:
             connection = stack.enter_context(self._engine.connect()) if holder is None else holder.connection
             connection = connection.execution_options(**{WRITING: True})
@@ -269,10 +278,8 @@ class Ledger:
                         "run it again"
                     )
                 if self._address.is_server:
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MOMENT})
-                if again and (there := _newest(connection, events)):
-                    return there
-                return self._add(connection, events)
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MOMENT})
+                yield connection
 
     def _add(self, connection: Connection, events: Sequence[Event]) -> list[Row]:
         last, rows = _last(connection), []
@@ -337,23 +344,17 @@ class Ledger:
         require_known(version, self.place)
         if version == VERSION:
             return
-        with plain_failures(self._address, "cannot be written"), self._engine.connect() as connection:
-            connection = connection.execution_options(**{WRITING: True})
-            with connection.begin():
-                migrate(connection, self.place)
+        with self._writing() as connection:
+            migrate(connection, self.place)
 
     def _require_writable(self) -> None:
         """Enter something and take it back: permission, room for a journal and a database that takes entries."""
         probe = Event(
             kind="refused", series="probe", verdict=Judged(passed=False, sentence="probe"), started_by="probe"
         )
-        with plain_failures(self._address, "cannot be written"), self._engine.connect() as connection:
-            connection = connection.execution_options(**{WRITING: True})
-            with connection.begin() as transaction:
-                if self._address.is_server:
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MOMENT})
-                self._add(connection, [probe])
-                transaction.rollback()
+        with self._writing() as connection:
+            self._add(connection, [probe])
+            connection.rollback()
 
     def _require_noted(self) -> None:
         """Make sure that the last entry that this workspace knows is there.

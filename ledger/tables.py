@@ -183,17 +183,13 @@ def version_of(connection: Connection, place: str) -> int | None:
     return int(found[0])
 
 
-# Of the lock that whoever migrates or enters something takes for a moment: the ASCII codes of "ledger".
-MOMENT = 0x6C6564676572
-
-
 def migrate(connection: Connection, place: str) -> None:
     """Bring a database to the version of this code; the caller's transaction holds all of it.
 
     Parameters
     ----------
     connection : Connection
-        In a transaction.
+        In a transaction that no other one writes beside: two schedulers may begin a ledger at once.
     place : str
         Of the ledger, for messages.
 
@@ -202,9 +198,6 @@ def migrate(connection: Connection, place: str) -> None:
     LedgerError
         If the database is of a newer version than this code.
     """
-    if connection.dialect.name == "postgresql":
-        # Two schedulers that begin a ledger at once.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MOMENT})
     found = version_of(connection, place)
     require_known(found, place)
     if found == VERSION:

@@ -19,8 +19,8 @@ from funnel.history.distributions import distributions_before
 from funnel.history.drift import Drift
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
+from funnel.history.following import VersionTerms
 from funnel.history.step import HISTORY_COLUMN, Step, drawing_protocol
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import Waves
 from funnel.joint import IntArray
 from funnel.measures.utilities import INFORMATION, Utility

@@ -8,9 +8,9 @@ gains are known, but W has to be balanced, ``Σ_x p_x W(y|x) = p_y``, so that th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -25,10 +25,11 @@ _ZERO = 5e-4
 _PARTS = 64
 
 
-class Aim(Protocol):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Aim(ABC):
     """What rows are chosen for, and what W has to keep for it.
 
-    Attributes
+    Parameters
     ----------
     shares : ndarray, shape (a,)
         How common inputs are among the people that rows are chosen for: gains are per unit of these.
@@ -36,81 +37,66 @@ class Aim(Protocol):
         What all there is to gain comes to.
     balanced : ndarray of shape (a,) or None
         The distribution of the inputs that W has to keep, where it has to keep one.
-    silent : ndarray, shape (b, a)
-        A channel that tells nothing and keeps what W has to keep.
     parts : ndarray of int64, shape (h,), or None
         Which histories are averaged alike, as numbers from 0 without gaps; None where all are.
     """
 
-    @property
-    def shares(self) -> FloatArray: ...
-    @property
-    def scale(self) -> float: ...
-    @property
-    def balanced(self) -> FloatArray | None: ...
-    @property
-    def silent(self) -> FloatArray: ...
-    @property
-    def parts(self) -> IntArray | None: ...
+    shares: FloatArray
+    scale: float = 1.0
+    balanced: FloatArray | None = None
+    parts: IntArray | None = None
 
+    @property
+    @abstractmethod
+    def silent(self) -> FloatArray:
+        """A channel (b, a) that tells nothing and keeps what W has to keep."""
+
+    @abstractmethod
     def starts(self) -> Sequence[FloatArray]:
         """Gains (b, a) to begin from, the best first."""
-        ...
 
     def outputs(self, size: int) -> IntArray:
         """The places of the outputs that gains are for, (b,), among all that the version has."""
-        ...
+        return np.arange(size)
 
+    @abstractmethod
     def gains(self, channel: FloatArray) -> FloatArray | None:
         """Gains (b, a) at a channel; None where these are the same everywhere."""
-        ...
 
+    @abstractmethod
     def reached(self, channel: FloatArray) -> float:
         """How much of it an effective channel (b, a) reaches."""
-        ...
 
     def part(self, before: FloatArray, tried: FloatArray) -> float:
-        """How far to go from an effective channel (b, a) to one that is best for gains there, in [0, 1]."""
-        ...
+        """How far to go from an effective channel (b, a) to one that is best for gains there, in [0, 1].
+
+        All the way where the aim is convex, which is at least its tangent.
+        """
+        return 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Labelled:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Labelled(Aim):
     """An aim whose outputs are those of a target, with labels that are sets of values.
 
     Parameters
     ----------
     target : ndarray, shape (b, a)
         The channel at which the first tangent is taken.
-    p : ndarray, shape (a,)
     """
 
     target: FloatArray
-    p: FloatArray
-
-    @property
-    def shares(self) -> FloatArray:
-        """P(X)."""
-        return self.p
-
-    @property
-    def balanced(self) -> None:
-        """Nothing: labels of outputs are sets of values."""
-
-    @property
-    def parts(self) -> None:
-        """All are averaged alike."""
 
     @property
     def silent(self) -> FloatArray:
         """Everybody says the same."""
         silent = np.zeros_like(self.target)
-        silent[int((self.target @ self.p).argmax())] = 1.0
+        silent[int((self.target @ self.shares).argmax())] = 1.0
         return silent
 
-    def outputs(self, size: int) -> IntArray:
-        """All."""
-        return np.arange(size)
+    @abstractmethod
+    def gains(self, channel: FloatArray) -> FloatArray:
+        """The tangent at a channel."""
 
     def starts(self) -> list[FloatArray]:
         """Tangents at the target, at the same with the likely made likelier, and at one output an input.
@@ -119,7 +105,7 @@ class Labelled:
         """
         from scipy.optimize import linear_sum_assignment
 
-        target, p = self.target, self.p
+        target, p = self.target, self.shares
         sharp = target**2 / (target**2).sum(axis=0)
         alone = np.zeros_like(target)
         alone[target.argmax(axis=0), np.arange(len(p))] = 1.0
@@ -132,113 +118,67 @@ class Labelled:
                 starts.append(start)
         return [self.gains(start) for start in starts]
 
-    def gains(self, channel: FloatArray) -> FloatArray:
-        """The tangent at a channel."""
-        raise NotImplementedError
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Informing(Labelled):
-    """I(X;W), in nats.
-
-    Parameters
-    ----------
-    target : ndarray, shape (b, a)
-    p : ndarray, shape (a,)
-    entropy : float
-        H(X), nats.
-    """
-
-    entropy: float
-
-    @property
-    def scale(self) -> float:
-        """H(X)."""
-        return self.entropy
+    """I(X;W), in nats, of H(X)."""
 
     def gains(self, channel: FloatArray) -> FloatArray:
         """The tangent there."""
-        return gains_at(channel, self.p)
+        return gains_at(channel, self.shares)
 
     def reached(self, channel: FloatArray) -> float:
         """I(X;W) in nats."""
-        distribution = channel * self.p
-        independent = distribution.sum(axis=1, keepdims=True) * self.p
+        distribution = channel * self.shares
+        independent = distribution.sum(axis=1, keepdims=True) * self.shares
         seen = distribution > 0
         return float((distribution[seen] * np.log(distribution[seen] / independent[seen])).sum())
 
-    def part(self, before: FloatArray, tried: FloatArray) -> float:
-        """All the way: what is convex is at least its tangent."""
-        return 1.0
 
-
-@dataclass(frozen=True, eq=False)
-class Unchanged:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unchanged(Aim):
     """The weighted share of records that stay as they are, in balance; outputs are the inputs that occur.
+
+    Inputs need not be quite as common among the people that rows are chosen for as in the version, whose distribution W
+    keeps. Parts are by what was published last: balance is met sooner the more are averaged by themselves.
 
     Parameters
     ----------
     worth : ndarray, shape (a,)
         What every input counts that stays; sums to 1.
-    p : ndarray, shape (a,)
-        The distribution of the version, which W keeps.
-    among : ndarray, shape (a,)
-        How common inputs are among the people that rows are chosen for, which need not be quite p.
-    parts : ndarray of int64, shape (h,), or None
-        By what was published last: balance is met sooner the more parts are averaged by themselves.
     """
 
     worth: FloatArray
-    p: FloatArray
-    among: FloatArray
-    parts: IntArray | None
+    balanced: FloatArray
 
     @classmethod
     def of(cls, past: Past, status: HistoryStatus, observed: Observed, worth: FloatArray) -> Unchanged:
         """For the people of a version, whose histories stand so."""
         parts = past.last_answers(status.nodes, _PARTS)
         n = np.bincount(observed.inputs, weights=observed.chosen_for, minlength=len(observed.joint.inputs))
-        return cls(worth, observed.joint.p_input, n / n.sum(), parts)
-
-    @property
-    def shares(self) -> FloatArray:
-        """Among the people that rows are chosen for."""
-        return self.among
-
-    @property
-    def scale(self) -> float:
-        """All records."""
-        return 1.0
-
-    @property
-    def balanced(self) -> FloatArray:
-        """The distribution of the version."""
-        return self.p
+        return cls(shares=n / n.sum(), balanced=observed.joint.p_input, parts=parts, worth=worth)
 
     @property
     def silent(self) -> FloatArray:
         """Everybody draws from the distribution of the version, which keeps it."""
-        return np.repeat(self.p[self.p > 0, None], len(self.p), axis=1)
+        return np.repeat(self.balanced[self.balanced > 0, None], len(self.balanced), axis=1)
 
     def starts(self) -> list[FloatArray]:
         """What staying is worth, per unit of people with the input."""
-        per_person = np.divide(self.worth, self.among, out=np.zeros_like(self.worth), where=self.among > 0)
-        return [np.diag(per_person)[self.p > 0]]
+        per_person = np.divide(self.worth, self.shares, out=np.zeros_like(self.worth), where=self.shares > 0)
+        return [np.diag(per_person)[self.balanced > 0]]
 
     def outputs(self, size: int) -> IntArray:
         """The inputs that have a probability: nothing else is published."""
-        return np.flatnonzero(self.p > 0)
+        return np.flatnonzero(self.balanced > 0)
 
     def gains(self, channel: FloatArray) -> None:
         """The same everywhere."""
 
     def reached(self, channel: FloatArray) -> float:
         """The weighted share of records that stay."""
-        return float((self.worth[self.p > 0] * channel[:, self.p > 0].diagonal()).sum())
-
-    def part(self, before: FloatArray, tried: FloatArray) -> float:
-        """All the way."""
-        return 1.0
+        occurring = self.balanced > 0
+        return float((self.worth[occurring] * channel[:, occurring].diagonal()).sum())
 
 
 def gains_at(channel: FloatArray, p: FloatArray) -> FloatArray:

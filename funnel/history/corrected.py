@@ -52,7 +52,7 @@ def means(step: Step) -> IntArray:
     In parts of a record. What each person adds is rounded down, so that one adds `PARTS` at most to all together.
     """
     observed = step.observed
-    channels = _channels(step)
+    channels = step.channels_of(observed.nodes)
     parts = (step.library[channels, :, observed.inputs] >> _SHIFT).astype(np.int64)
     silent = 0 if observed.silent is None else int(observed.silent.sum())
     return np.asarray(observed.spoken @ parts + silent * (step.channel.marginal >> _SHIFT).astype(np.int64))
@@ -131,7 +131,7 @@ def _published(step: Step, whole: Whole | None) -> tuple[WholeNumbers, WholeNumb
     if whole is None:
         counts = step.joint.counts.sum(axis=0).astype(object)
         return step.channel.weights.astype(object) @ counts, counts * DENOMINATOR, DENOMINATOR
-    published = spoken_weights(step.observed, step.library, _channels(step)).sum(axis=1)
+    published = spoken_weights(step.observed, step.library, step.channels_of(step.observed.nodes)).sum(axis=1)
     # Those who are forgotten are published like all others, and all of them may be off by a record.
     return published, whole.owed(int(step.observed.spoken.sum())), DENOMINATOR * whole.speaking // whole.joint.n
 
@@ -159,7 +159,7 @@ def _changed_by(steps: Sequence[Step], told: IntArray, p: FloatArray, whole: Who
         else:
             kept = _keeps_whole(first, libraries[0], whole)
         if kept and all(
-            keeps(status, library, _drawn_from(one, status))
+            keeps(status, library, one.channels_of(status.nodes))
             for one, status, library in zip(steps, standings, libraries, strict=True)
         ):
             break
@@ -172,7 +172,7 @@ def _changed_by(steps: Sequence[Step], told: IntArray, p: FloatArray, whole: Who
 
 def _keeps_whole(step: Step, library: WeightArray, whole: Whole) -> bool:
     """Whether all rows of a version keep the bound once those of a step are drawn from these channels."""
-    after = whole.with_rows(step.observed, library, _channels(step))
+    after = whole.with_rows(step.observed, library, step.channels_of(step.observed.nodes))
     return bool(step.guarantee.holds_for(whole.joint, after.weights()))
 
 
@@ -192,22 +192,13 @@ def _changed(
 
 def _effective(step: Step, library: WeightArray) -> Protocol:
     """W of the people of a step."""
-    weights = effective_weights(step.observed, library, _channels(step))
+    weights = effective_weights(step.observed, library, step.channels_of(step.observed.nodes))
     return replace(step.channel, weights=weights, marginal=marginal_weights(step.joint, weights))
-
-
-def _channels(step: Step) -> IntArray:
-    """The channel of every entry of those who are observed."""
-    return np.asarray(step.drawn_from[np.searchsorted(step.followed, step.observed.nodes)])
-
-
-def _drawn_from(step: Step, status: HistoryStatus) -> IntArray:
-    return np.asarray(step.drawn_from[np.searchsorted(step.followed, status.nodes)])
 
 
 def _with(step: Step, status: HistoryStatus, library: WeightArray, channel: Protocol) -> Step:
     """A step with other channels, and how far these go."""
-    proven = described(status, library, _drawn_from(step, status))
+    proven = described(status, library, step.channels_of(status.nodes))
     return replace(
         step,
         library=library,

@@ -32,14 +32,6 @@ def extended_digest(history: bytes, version: str, output: int) -> bytes:
     return blake2b(content, digest_size=DIGEST_BYTES, person=_HISTORY).digest()
 
 
-def history_digest(history: History) -> bytes:
-    """What tells a history apart: names of versions and output indices, in the order of publication; 16 bytes."""
-    digest = EMPTY
-    for version, output in history:
-        digest = extended_digest(digest, version, output)
-    return digest
-
-
 def channel_digest(weights: WeightArray, inputs: Alphabet, outputs: Alphabet) -> bytes:
     """What tells a channel apart: its weights (b, a) and what its columns and rows stand for; 16 bytes."""
     header = [[list(one.columns), [list(symbol) for symbol in one.symbols]] for one in (inputs, outputs)]
@@ -64,7 +56,7 @@ def decision_digest(history: bytes, channel: bytes) -> bytes:
     Parameters
     ----------
     history : bytes
-        From `history_digest`.
+        From `extended_digest`, one version after the other.
     channel : bytes
         From `channel_digest`, of R_t(·|·, h).
 

@@ -62,7 +62,7 @@ def declared_length(channel: Protocol, p: FloatArray, records: float, rows: int,
 def departures_of_people(step: Step, length: int) -> IntArray:
     """The departures of people with one row each, in parts of a record; (b,)."""
     observed = step.observed
-    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    channels = step.channels_of(observed.nodes)
     found = observed.spoken @ shortened(_of_rows(step, channels, observed.inputs), length)
     if observed.silent is not None:
         inputs = np.arange(len(step.channel.inputs))
@@ -89,7 +89,7 @@ def departures_of_units(step: Step, units: IntArray, before: IntArray, inputs: I
         here = order[begin:end]
         known = before[here] >= 0
         rows = np.empty((len(here), b), dtype=np.int64)
-        channels = step.drawn_from[np.searchsorted(step.followed, before[here][known])]
+        channels = step.channels_of(before[here][known])
         rows[known] = _of_rows(step, channels, inputs[here][known])
         rows[~known] = _of_rows(step, None, inputs[here][~known])
         sums = np.add.reduceat(rows, np.flatnonzero(np.diff(units[here], prepend=-1)), axis=0)

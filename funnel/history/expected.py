@@ -202,7 +202,7 @@ def answered(
     return who.nodes[places], outputs, people, max(0.0, float(found.sum() - people.sum())) + who.others
 
 
-def expected_after(who: Attending, first: int, people: FloatArray, others: float, chapters: int = 1) -> Expected:
+def expected_after(who: Attending, first: int, people: FloatArray, others: float) -> Expected:
     """Who is expected to have which history once a version is published.
 
     Parameters
@@ -215,9 +215,7 @@ def expected_after(who: Attending, first: int, people: FloatArray, others: float
         Of these.
     others : float
         Of all others whose last version it is.
-    chapters : int
-        Of the version.
     """
     nodes = np.concatenate([who.away.nodes, np.arange(first, first + len(people))])
     left = np.concatenate([who.away.people, people])
-    return Expected(nodes, left, np.concatenate([who.away.lost, [others], np.zeros(chapters - 1)]))
+    return Expected(nodes, left, np.append(who.away.lost, others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -41,163 +41,174 @@ What is put right follows from what all of them are, and would tell what a few a
 """
 
 
-def follow(
-    past: Past,
-    observed: Observed,
-    guarantee: Guarantee,
-    version: str,
-    *,
-    target: Protocol | None = None,
-    worth: FloatArray | None = None,
-    bound: float | None = None,
-    reserve: float = 1.0,
-    read_alone: bool = False,
-    right: bool = False,
-    whole: Whole | None = None,
-    utility: Utility = INFORMATION,
-    budget: float | Budget | None = None,
-    progress: Progress = quiet,
-    kept: KeptRows | None = None,
-) -> Step:
-    """Decide the next version: a channel for every history that people have, at one bound for all versions together.
-
-    Every history h gets rows R(y|x, h) for which P(S | h, y) is within the guarantee for every y, or, where
-    P(S | h) is outside it by itself, no worse in any respect than P(S | h). Among them those are chosen for
-    which the effective channel tells most of X: its information is convex, so a tangent is a lower bound, and that
-    separates over histories (METHOD section 9). The tangent is taken again where it has led, while anything is gained.
-    Another utility has tangents too; where it is not convex, only as much of a step is made as it gains by.
-
-    Where the target is invariant, those are chosen instead for which most records stay unchanged, with an effective
-    channel that is invariant as well: ``Σ_x p_x W(y|x) = p_y``, so that the table of the version is right on average
-    over all draws of its people so far, if people change as the frequencies say (METHOD section 17).
-
-    The rows depend on the frequencies, on how many people have each history, and on nothing else of these people:
-    never on the inputs that those with a history really have, unless the table has to be right for these.
+@dataclass(frozen=True, eq=False)
+class VersionTerms:
+    """What a release, a plan and a panel say of the next version, whoever its people are.
 
     Parameters
     ----------
-    past : Past
-        What has been published about the people of this register.
-    observed : Observed
-        The people of this version, as counts.
     guarantee : Guarantee
         The declared bound: lip, alip, ldp or perfect.
     version : str
         Its name, distinct in the register.
     target : Protocol, optional
-        What is aimed at, over the inputs of ``observed.joint``; by default the certified optimum of this version
-        alone, at the reserved budget.
+        What is aimed at, over the inputs of the version; by default the certified optimum of this version alone, at the
+        reserved budget. That of units is one for all rows, read as rows of different people.
+    reserve : float
+        In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
+    utility : Utility
+        What the effective channel is to reach the most of, and the target where none is given.
     worth : ndarray of shape (a,), optional
         Where the target is invariant: what every input counts whose records stay unchanged, by default by the root of
         its share of the records.
-    bound : float, optional
-        An upper bound on I(X;Y) of every protocol that meets the guarantee for this version alone, in nats; known
-        where the target is found here. It bounds what is kept where W has to meet the guarantee by itself.
-    reserve : float
-        In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
-    read_alone : bool
-        Whether the effective channel has to meet the guarantee for this version alone as well. Whoever cannot link
-        versions is covered without that, since a mean of posteriors within the bound is within it; but not what a
-        reader would conclude who takes the published frequencies and W for all there is, as if histories told nothing
-        of the secret.
     right : bool
         Whether the table of an invariant version has to be right on average for the people there are, to within a
         record for each value (`funnel.history.corrected`). The effective channel is then theirs.
-    whole : Whole, optional
-        Where these are only some rows of the version: all of them, for which the target is, and which the effective
-        channel has to let meet the guarantee where it is read alone.
-    utility : Utility
-        What the effective channel is to reach the most of, and the target where none is given.
     budget : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
         the rows of histories, and as much as it takes for the target.
     progress : Progress
     kept : KeptRows, optional
         Where rows that were searched before for the same are, and those that are searched are kept.
-
-    Returns
-    -------
-    Step
-
-    Raises
-    ------
-    SpecError
-        If the guarantee is not on the posterior of the secret, the version is there already, the reserve is not in
-        (0, 1], or the target does not meet the guarantee or reads something else.
-    DataError
-        If changes from the last version of some history are missing.
-    SolverError
-        If a programme fails.
-
-    Notes
-    -----
-    One small linear programme for every kind of history and round; distributions and proofs are matrix products.
     """
-    declared = require_posterior(guarantee)
-    if not 0 < reserve <= 1:
-        raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
-    if version in {chapter.version for chapter in past.chapters}:
-        raise SpecError(f"version {version!r} has been published already; give the next one another name")
-    joint, inner = observed.joint, inner_bound(declared, reserve)
-    if target is None:
-        progress("optimum of the version alone", 0, None)
-        limit = None if budget is None else Budget.of(budget).part(_SHARE)
-        solution = optimal(joint, inner, utility=utility, time_limit=limit)
-        target = solution.protocol
-        if bound is None and reserve == 1 and utility is INFORMATION:
-            bound = solution.bound + _hair(joint, declared)
-    _check_target(joint if whole is None else whole.joint, declared, target)
-    status = stand(past, observed, declared, reserve)
-    only_new = len(status.nodes) == 1 and status.nodes[0] == 0
-    aim: Aim = aim_for(utility, joint, target.matrix)
-    # Whom W is an average over.
-    people = observed
-    if target.is_invariant:
-        # Balance asks what people with a history are, and must not ask these people.
-        people = observed if only_new or observed.totals is not None else as_expected(past, observed)
-        aim = Unchanged.of(past, status, people, counted(joint, "root") if worth is None else worth)
-    is_too_few = whole is not None and target.is_invariant and observed.row > 1 and joint.n < FEWEST_ROWS
-    corrects = right and not is_too_few and target.is_invariant and (people is not observed or whole is not None)
-    # Else W is a mixture that need not be among what the bound is about.
-    is_protocol_alone = only_new or read_alone
-    # A target for the whole budget leaves no reserve, also of new people.
-    reserved = declared if reserve == 1 else inner
-    if status.possible is not None:
-        reserved = status.possible.for_new_people(reserved)
-    deciding = RowChoice(status, people, target, aim, read_alone, whole)
-    if whole is not None and is_too_few:
-        proven = deciding.silent(whole)
-    elif only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
-        proven = proven_weights(status, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
-    else:
-        work, digest = Budget.of(_SECONDS if budget is None else budget), ""
-        if kept is not None:
-            asked = (past.chapters, observed, str(declared), reserve, read_alone, whole, worth, *utility.content)
-            digest = digest_of(asked, target.weights, target.outputs.symbols, target.is_invariant, work.remaining)
-        proven = deciding.best(inner, work, progress, kept, digest)
-    # All rows of a version are brought into balance, and not those that come next by themselves.
-    proven, channel = deciding.alone(proven, aim.balanced if whole is None else None)
-    if corrects and people is not observed:
-        # These rows are in balance for people who change as the frequencies say; what is published is of those there.
-        proven, channel = replace(deciding, observed=observed).alone(proven, None)
-    step = Step(
-        version=version,
-        guarantee=declared,
-        reserve=reserve,
-        past=past,
-        observed=observed,
-        target=target,
-        channel=channel,
-        library=proven.library,
-        followed=status.nodes,
-        drawn_from=proven.drawn_from,
-        utility=mutual_information(joint, channel),
-        alone=mutual_information(joint, target),
-        bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
-        entropy=joint.entropy,
-        **proven.figures(status, observed),
-    )
-    return right_on_average(step, whole) if corrects else step
+
+    guarantee: Guarantee
+    version: str
+    target: Protocol | None = None
+    reserve: float = 1.0
+    utility: Utility = INFORMATION
+    worth: FloatArray | None = None
+    right: bool = False
+    budget: float | Budget | None = None
+    progress: Progress = quiet
+    kept: KeptRows | None = None
+
+    @property
+    def aim(self) -> Protocol:
+        """The target, which has been chosen."""
+        if self.target is None:
+            raise ValueError("a version is decided for a target")
+        return self.target
+
+    def decide(self, past: Past, observed: Observed, *, read_alone: bool = True, whole: Whole | None = None) -> Step:
+        """Decide the version: a channel for every history that people have, at one bound for all versions together.
+
+        Every history h gets rows R(y|x, h) for which P(S | h, y) is within the guarantee for every y, or, where
+        P(S | h) is outside it by itself, no worse in any respect than P(S | h). Among them those are chosen for
+        which the effective channel tells most of X: its information is convex, so a tangent is a lower bound, and that
+        separates over histories (METHOD section 9). The tangent is taken again where it has led, while anything is
+        gained. Another utility has tangents too; where it is not convex, only as much of a step is made as it gains by.
+
+        Where the target is invariant, those are chosen instead for which most records stay unchanged, with an effective
+        channel that is invariant as well: ``Σ_x p_x W(y|x) = p_y``, so that the table of the version is right on
+        average over all draws of its people so far, if people change as the frequencies say (METHOD section 17).
+
+        The rows depend on the frequencies, on how many people have each history, and on nothing else of these people:
+        never on the inputs that those with a history really have, unless the table has to be right for these.
+
+        Parameters
+        ----------
+        past : Past
+            What has been published about the people of this register.
+        observed : Observed
+            The people of this version, as counts.
+        read_alone : bool
+            Whether the effective channel has to meet the guarantee for this version alone as well, for an analyst who
+            downloads it alone with its frequencies and its protocol. Whoever cannot link versions is covered without
+            that, since a mean of posteriors within the bound is within it; but not what a reader would conclude who
+            takes the published frequencies and W for all there is, as if histories told nothing of the secret.
+        whole : Whole, optional
+            Where these are only some rows of the version: all of them, for which the target is, and which the effective
+            channel has to let meet the guarantee where it is read alone.
+
+        Raises
+        ------
+        SpecError
+            If the guarantee is not on the posterior of the secret, the version is there already, or the target does not
+            meet the guarantee or reads something else.
+        DataError
+            If changes from the last version of some history are missing.
+        SolverError
+            If a programme fails.
+
+        Notes
+        -----
+        One small linear programme for every kind of history and round; distributions and proofs are matrix products.
+        """
+        declared, reserve, target, bound = require_posterior(self.guarantee), self.reserve, self.target, None
+        if self.version in {chapter.version for chapter in past.chapters}:
+            raise SpecError(f"version {self.version!r} has been published already; give the next one another name")
+        joint, inner = observed.joint, inner_bound(declared, reserve)
+        if target is None:
+            self.progress("optimum of the version alone", 0, None)
+            limit = None if self.budget is None else Budget.of(self.budget).part(_SHARE)
+            solution = optimal(joint, inner, utility=self.utility, time_limit=limit)
+            target = solution.protocol
+            if reserve == 1 and self.utility is INFORMATION:
+                bound = solution.bound + _hair(joint, declared)
+        _check_target(joint if whole is None else whole.joint, declared, target)
+        status = stand(past, observed, declared, reserve)
+        only_new = len(status.nodes) == 1 and status.nodes[0] == 0
+        aim: Aim = aim_for(self.utility, joint, target.matrix)
+        # Whom W is an average over.
+        people = observed
+        if target.is_invariant:
+            # Balance asks what people with a history are, and must not ask these people.
+            people = observed if only_new or observed.totals is not None else as_expected(past, observed)
+            aim = Unchanged.of(past, status, people, counted(joint, "root") if self.worth is None else self.worth)
+        is_too_few = whole is not None and target.is_invariant and observed.row > 1 and joint.n < FEWEST_ROWS
+        corrects = (
+            self.right and not is_too_few and target.is_invariant and (people is not observed or whole is not None)
+        )
+        # Else W is a mixture that need not be among what the bound is about.
+        is_protocol_alone = only_new or read_alone
+        # A target for the whole budget leaves no reserve, also of new people.
+        reserved = declared if reserve == 1 else inner
+        if status.possible is not None:
+            reserved = status.possible.for_new_people(reserved)
+        deciding = RowChoice(status, people, target, aim, read_alone, whole)
+        if whole is not None and is_too_few:
+            proven = deciding.silent(whole)
+        elif only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
+            proven = proven_weights(status, target.weights[None], np.zeros(1, np.int64), np.zeros(1, np.int64))
+        else:
+            work, digest = Budget.of(_SECONDS if self.budget is None else self.budget), ""
+            if self.kept is not None:
+                asked = (
+                    past.chapters,
+                    observed,
+                    str(declared),
+                    reserve,
+                    read_alone,
+                    whole,
+                    self.worth,
+                    *self.utility.content,
+                )
+                digest = digest_of(asked, target.weights, target.outputs.symbols, target.is_invariant, work.remaining)
+            proven = deciding.best(inner, work, self.progress, self.kept, digest)
+        # All rows of a version are brought into balance, and not those that come next by themselves.
+        proven, channel = deciding.alone(proven, aim.balanced if whole is None else None)
+        if corrects and people is not observed:
+            # These rows are in balance for people who change as frequencies say; what is published is of those there.
+            proven, channel = replace(deciding, observed=observed).alone(proven, None)
+        step = Step(
+            version=self.version,
+            guarantee=declared,
+            reserve=reserve,
+            past=past,
+            observed=observed,
+            target=target,
+            channel=channel,
+            library=proven.library,
+            followed=status.nodes,
+            drawn_from=proven.drawn_from,
+            utility=mutual_information(joint, channel),
+            alone=mutual_information(joint, target),
+            bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
+            entropy=joint.entropy,
+            **proven.figures(status, observed),
+        )
+        return right_on_average(step, whole) if corrects else step
 
 
 def inner_bound(declared: Kept, reserve: float) -> Kept:

@@ -49,7 +49,7 @@ def guesses(step: Step) -> Guesses:
     shares = status.people / status.people.sum()
     distribution = step.joint.p_secret
     before = after = uncertain_before = uncertain_after = 0.0
-    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+    channels = step.channels_of(status.nodes)
     for share, masses, channel in zip(shares, status.distributions.values, channels, strict=True):
         # P(s | h) and P(s, y | h).
         alone, seen = masses.sum(axis=1), masses @ rows[channel].T

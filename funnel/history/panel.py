@@ -18,6 +18,7 @@ from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.exact_distribution import moved_on, published
+from funnel.history.following import VersionTerms
 from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
@@ -25,7 +26,6 @@ from funnel.history.panel_people import PanelPeople
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.measures.utilities import Utility, utility_of
@@ -71,7 +71,7 @@ class History:
         people be moved beyond the bound when frequencies change.
     read_alone : bool
         Whether the effective channel of every version has to meet the guarantee by itself as well, as it has to in
-        published releases; see `funnel.history.following.follow`.
+        published releases; see `funnel.history.following.VersionTerms`.
     observers : sequence of str
         For whom everything is bounded: ``"transitions"`` knows how common every change is, and ``"mover-stayer"`` knows
         how common it is among people who changed before and among people who never did (METHOD section 16). By default
@@ -193,8 +193,6 @@ class History:
         key, secret, inputs = _names(key), _names(secret), _names(inputs)
         if not isinstance(version, str) or not version:
             raise SpecError("a version needs a name, as a text")
-        if any(chapter.version == version for chapter in self.past.chapters):
-            raise SpecError(f"version {version!r} has been published already; give the next one another name")
         whose = key if unit is None else _names(unit)
         if self._columns is not None and self._columns != (whose, secret):
             raise SpecError(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from funnel.history.allowed import Allowed, Kept
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.open_shares import (
+    OpenShares,
     float_below,
     shares_in_population,
     shares_of_rows,
@@ -30,6 +30,16 @@ from funnel.history.past import Chapter, Past
 from funnel.history.possible import Known, PossibleStep, Reach
 from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
+
+
+@dataclass(frozen=True, eq=False)
+class _Coming:
+    """The version that comes, after all chapters that there are; fields as of these."""
+
+    joint: Joint
+    limits: Mapping[int, MoveLimits]
+    row: int
+    of_units: bool
 
 
 class DistributionSet:
@@ -65,11 +75,12 @@ class DistributionSet:
         of_units: bool = False,
         for_known: bool = False,
     ) -> None:
-        self._past, self._alpha, self._row, self._for_known = past, alpha, row, for_known
-        self._joint, self._limits_to, self._of_units = joint, limits, of_units
+        self._past, self._alpha, self._for_known = past, alpha, for_known
+        self._chapters: tuple[Chapter | _Coming, ...] = (*past.chapters, _Coming(joint, limits, row, of_units))
         self._known: dict[int, Reach] = {}
-        self._earlier: dict[tuple[int, int], PossibleStep] = {}
-        self._number = self._versions(len(past)) + (row == 1)
+        self._between_known: dict[tuple[int, int], PossibleStep] = {}
+        self._steps: dict[int, PossibleStep] = {}
+        self._number = self._versions(len(self._chapters))
 
     @classmethod
     def of(cls, past: Past, observed: Observed, allowed: Allowed) -> DistributionSet | None:
@@ -115,70 +126,23 @@ class DistributionSet:
 
     def _versions(self, chapters: int) -> int:
         """How many versions so many chapters are: all rows of a unit are of one."""
-        return sum(chapter.row == 1 for chapter in self._past.chapters[:chapters])
-
-    def _step(
-        self,
-        number: int,
-        joint: Joint,
-        limits: MoveLimits | None,
-        of_units: bool,
-        earlier: Joint | None = None,
-    ) -> PossibleStep:
-        if self._alpha is None:
-            return PossibleStep(joint, shares_under_noise(joint, limits), earlier)
-        box = next((box for _, box in self._parts(joint, number)), None)
-        return PossibleStep(joint, shares_in_population(joint, limits, number, self._alpha, of_units, box), earlier)
-
-    @cached_property
-    def _next_row(self) -> PossibleStep | None:
-        """From the row before the one that comes; None of a first row."""
-        last = len(self._past) - 1
-        return self._between_rows(last, self._limits_to[last]) if self._row > 1 else None
-
-    @cached_property
-    def _steps(self) -> dict[int, PossibleStep]:
-        """By the version that units came from: whatever row it is, secrets are as common as among these.
-
-        Found when they are asked for: who only compares point estimates needs none of the limits, which take longest.
-        """
-        if self._row > 1:
-            return {}
-        known = self._known_in(self._joint)
-        steps = {-1: self._step(self._number, self._joint, None, self._of_units).for_known(known)}
-        for v, one in self._limits_to.items():
-            earlier = self._past.chapters[v].joint
-            steps[v] = self._step(self._number, self._joint, one, self._of_units, earlier).for_known(known)
-        return steps
-
-    def _between_rows(self, last: int, limits: MoveLimits) -> PossibleStep:
-        """From the row of a chapter to the next one of its units; secrets as common as among units that are new."""
-        if self._alpha is None:
-            raise SpecError("rows of a unit are bounded for a population, and not yet for all that noise alone leaves")
-        first, number = self._past.chapters[self._head(last)].joint, self._versions(last + 1)
-        box = next((box for _, box in self._parts(first, number)), None)
-        return PossibleStep(first, shares_of_rows(first, limits, number, self._alpha, box), first)
-
-    def _head(self, chapter: int) -> int:
-        """The chapter of the first rows of a version, by any of its chapters."""
-        return chapter - self._past.chapters[chapter].row + 1
+        return sum(chapter.row == 1 for chapter in self._chapters[:chapters])
 
     def steps_of(self, nodes: IntArray) -> tuple[IntArray, dict[int, PossibleStep]]:
-        """The version that each history came from, -1 of new people, and the step for those of each of these."""
-        if self._next_row is None:
-            versions = self._past.versions_of(nodes)
-        else:
-            versions = self._past.versions_of(self._past.before_rows(nodes, self._row - 1))
+        """The version that each history came from, -1 of new people, and the step for those of each of these.
+
+        Whatever row comes, secrets are as common as among those who came from that version.
+        """
+        coming, row = len(self._past), self._chapters[-1].row
+        head = coming - row + 1
+        versions = self._past.versions_of(self._past.before_rows(nodes, row - 1))
         for v in np.unique(versions).tolist():
-            if v in self._steps:
-                continue
-            if self._next_row is None:
-                raise SpecError("limits of the moves since some versions are missing")
-            head = self._head(len(self._past) - 1)
-            begun = self._between(v, head)
-            # Of all units these are limits of shares that add up to one.
-            of_row = self._next_row.with_prior(begun.totals if begun.is_first else begun.prior)
-            self._steps[v] = of_row.for_known(self._known_in(self._past.chapters[head].joint))
+            if v not in self._steps:
+                step = self._between(v, head)
+                if row > 1:
+                    # Of all units these are limits of shares that add up to one.
+                    step = self._between(coming - 1, coming).with_prior(step.totals if step.is_first else step.prior)
+                self._steps[v] = step.for_known(self._known_in(self._chapters[head].joint))
         return versions, self._steps
 
     def reach(self, nodes: IntArray) -> Reach | None:
@@ -211,25 +175,38 @@ class DistributionSet:
         return self._known[version]
 
     def _between(self, v: int, t: int) -> PossibleStep:
-        if (v, t) not in self._earlier:
-            chapter, number = self._past.chapters[t], self._versions(t + 1)
-            if v < 0:
-                self._earlier[v, t] = self._step(number, chapter.joint, None, chapter.of_units)
-            elif chapter.row > 1:
-                self._earlier[v, t] = self._between_rows(v, self._limits(chapter, v, chapter.joint))
-            else:
-                earlier = self._past.chapters[v].joint
-                limits = self._limits(chapter, v, earlier)
-                self._earlier[v, t] = self._step(number, chapter.joint, limits, chapter.of_units, earlier)
-        return self._earlier[v, t]
+        """How people come from a chapter, or are new, -1, to another one: to the next row of their unit, or a version.
 
-    def _limits(self, chapter: Chapter, v: int, earlier: Joint) -> MoveLimits:
-        """Of the moves between two published versions: what noise left open, or exact ones where there was none."""
-        if chapter.limits is not None and v in chapter.limits:
-            return chapter.limits[v]
-        if self._alpha is None or chapter.by_class is None:
+        Secrets are as common in a row as among units that are new.
+        """
+        if (v, t) not in self._between_known:
+            to, number = self._chapters[t], self._versions(t + 1)
+            joint = self._chapters[t - to.row + 1].joint
+            earlier = None if v < 0 else joint if to.row > 1 else self._chapters[v].joint
+            limits = None if earlier is None else self._limits(v, t, earlier)
+            self._between_known[v, t] = PossibleStep(joint, self._shares(to, joint, limits, number), earlier)
+        return self._between_known[v, t]
+
+    def _shares(self, to: Chapter | _Coming, joint: Joint, limits: MoveLimits | None, number: int) -> OpenShares:
+        if self._alpha is None and to.row > 1:
+            raise SpecError("rows of a unit are bounded for a population, and not yet for all that noise alone leaves")
+        if self._alpha is None:
+            return shares_under_noise(joint, limits)
+        box = next((box for _, box in self._parts(joint, number)), None)
+        if limits is not None and to.row > 1:
+            return shares_of_rows(joint, limits, number, self._alpha, box)
+        return shares_in_population(joint, limits, number, self._alpha, to.of_units, box)
+
+    def _limits(self, v: int, t: int, earlier: Joint) -> MoveLimits:
+        """Of the moves between two versions: what noise left open, or exact ones where there was none."""
+        to = self._chapters[t]
+        if to.limits is not None and v in to.limits:
+            return to.limits[v]
+        if isinstance(to, _Coming):
+            raise SpecError("limits of the moves since some versions are missing")
+        if self._alpha is None or to.by_class is None:
             raise SpecError(
-                f"version {chapter.version!r} was not published with limits of the moves since those before it, so "
+                f"version {to.version!r} was not published with limits of the moves since those before it, so "
                 "no bound over all true tables can be kept; leave robust out of [history], or begin a register"
             )
-        return MoveLimits.exactly(chapter.changes[v], earlier, chapter.joint)
+        return MoveLimits.exactly(to.changes[v], earlier, to.joint)

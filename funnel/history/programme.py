@@ -259,7 +259,10 @@ class RowSearch:
             if not chosen:
                 return
             # Each half stands where its group stood, so that neighbours stay alike.
-            halved = {g: [Group(half) for half in self._half_spaces(g)] for g in chosen}
+            halved = {
+                g: [Group(half) for half in split_group(self._distributions, self._weights, self._groups[g].members)]
+                for g in chosen
+            }
             self._groups = [part for g, group in enumerate(self._groups) for part in halved.get(g, [group])]
             self._solve([half for g in sorted(halved) for half in halved[g]], most)
 
@@ -273,9 +276,6 @@ class RowSearch:
         return [np.array([one]) for one in self._held[:single]] + grouped(
             self._distributions, self._weights, rest, wanted
         )
-
-    def _half_spaces(self, number: int) -> tuple[Members, Members]:
-        return split_group(self._distributions, self._weights, self._groups[number].members)
 
     def _rows(self) -> Rows:
         """The library of what histories draw from, and which each draws from."""
@@ -347,8 +347,12 @@ class RowSearch:
                 self._progress("best rows for histories", done, total)
 
     def _keep(self, group: Group, shared: SharedChannel) -> None:
-        """Note what a programme led to, and charge for it."""
-        self._note(group.members, shared)
+        """Note a channel, for those of the members that it is better for, and charge for what the programme took."""
+        better = (shared.levels >= 0) & (shared.values > self._value[group.members])
+        chosen = group.members[better]
+        self._channel[chosen], self._level[chosen] = len(self._found), shared.levels[better]
+        self._value[chosen] = shared.values[better]
+        self._found.append(shared)
         self._bound[group.members] = np.minimum(self._bound[group.members], shared.bounds)
         group.last = shared
         self._solved += 1
@@ -356,12 +360,3 @@ class RowSearch:
         self._each += (shared.work - self._each) / self._solved
         self._members += len(group.members)
         self._judging += (shared.judging - self._judging * len(group.members)) / self._members
-
-    def _note(self, members: Members, shared: SharedChannel) -> None:
-        """A channel, for those of the members that it is better for."""
-        better = (shared.levels >= 0) & (shared.values > self._value[members])
-        chosen = members[better]
-        self._channel[chosen] = len(self._found)
-        self._level[chosen] = shared.levels[better]
-        self._value[chosen] = shared.values[better]
-        self._found.append(shared)

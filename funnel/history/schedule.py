@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.alphabet import Alphabet
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.history.paths import Paths
@@ -121,24 +120,19 @@ def schedule_cost(
         promised = guarantee.with_budget(guarantee.budget * share)
         alone = optimal(small, promised, time_limit=budget)
         if paths is None:
-            paths = Paths.of(small, str(number), alone.protocol.weights)
+            paths = Paths.of(small, alone.protocol.weights)
         else:
-            paths = paths.extended(str(number), _refinement(paths, merged, promised, budget))
+            paths = paths.extended(_refinement(paths, merged, promised, budget))
         if not paths.holds(promised):
             raise SolverError(
                 f"version {number} of the schedule misses {promised} by rounding; change the shares slightly"
             )
-        kept.append(max(0.0, apart + _published(paths)))
+        # What all paths tell the last version tells alone.
+        kept.append(max(0.0, apart + mutual_information(small, paths.last)))
         one_shot.append(min(joint.entropy, apart + alone.bound))
     assert paths is not None
     budgets = tuple(guarantee.budget * share for share in shares)
     return ScheduleCost(budgets, tuple(kept), tuple(one_shot), joint.entropy, paths)
-
-
-def _published(paths: Paths) -> float:
-    """I(X; all versions) in nats: what the paths tell, which is what the last version tells alone."""
-    outputs = Alphabet.of(None, 1 + max(history[-1] for history in paths.histories), "Y")
-    return mutual_information(paths.joint, paths.of_version(paths.versions[-1], outputs))
 
 
 def _refinement(paths: Paths, merged: MergedInputs, promised: ConeGuarantee, budget: Budget) -> list[WeightArray]:

@@ -28,29 +28,22 @@ _UNUSED = 1e-12
 _BLURRED = 0.2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Scored(Labelled):
     """An aim by scores, as a share of all there is."""
 
-    @property
-    def scale(self) -> float:
-        """All."""
-        return 1.0
-
     def starts(self) -> list[FloatArray]:
         """Also the tangent where the target is nearly a constant: most histories may not come near it."""
-        nearly = _BLURRED * self.target + (1 - _BLURRED) * (self.target @ self.p)[:, None]
+        nearly = _BLURRED * self.target + (1 - _BLURRED) * (self.target @ self.shares)[:, None]
         return [*super().starts(), self.gains(nearly)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Explaining(_Scored):
     """Var E[N|Y] / Var N of a number: its scores are the numbers themselves, so it is convex in W.
 
     Parameters
     ----------
-    target : ndarray, shape (b, a)
-    p : ndarray, shape (a,)
     numbers : ndarray, shape (a,)
     """
 
@@ -58,25 +51,21 @@ class Explaining(_Scored):
 
     @property
     def _scores(self) -> FloatArray:
-        centred = self.numbers - self.numbers @ self.p
-        spread = float(self.p @ centred**2)
+        centred = self.numbers - self.numbers @ self.shares
+        spread = float(self.shares @ centred**2)
         return (centred / np.sqrt(spread) if spread > 0 else np.zeros_like(centred))[:, None]
 
     def gains(self, channel: FloatArray) -> FloatArray:
         """The tangent there."""
-        return gains_of_scores(channel, self.p, self._scores, self.target)
+        return gains_of_scores(channel, self.shares, self._scores, self.target)
 
     def reached(self, channel: FloatArray) -> float:
         """The share of the variance that outputs explain."""
-        means = score_means(channel, self.p, self._scores, channel)
-        return float(((channel @ self.p)[:, None] * means**2).sum())
-
-    def part(self, before: FloatArray, tried: FloatArray) -> float:
-        """All the way: what is convex is at least its tangent."""
-        return 1.0
+        means = score_means(channel, self.shares, self._scores, channel)
+        return float(((channel @ self.shares)[:, None] * means**2).sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Estimating(_Scored):
     """What records are worth for estimates of shares, as a share of the records; see `funnel.measures.Estimation`.
 
@@ -87,8 +76,6 @@ class Estimating(_Scored):
 
     Parameters
     ----------
-    target : ndarray, shape (b, a)
-    p : ndarray, shape (a,)
     wanted : ndarray, shape (values with p > 0, r)
         ``L = wanted wantedᵀ``, of trace 1 (`funnel.estimation.estimation_utility.wanted_shares`).
     certain : float
@@ -101,12 +88,12 @@ class Estimating(_Scored):
     def gains(self, channel: FloatArray) -> FloatArray:
         """The tangent of the logarithm of the worth."""
         pulled, variance = self._variance(channel)
-        occurring = self.p > 0
-        scores = np.zeros((len(self.p), self.wanted.shape[1]))
-        scores[occurring] = pulled / np.sqrt(self.p[occurring])[:, None] / np.sqrt(variance)
+        occurring = self.shares > 0
+        scores = np.zeros((len(self.shares), self.wanted.shape[1]))
+        scores[occurring] = pulled / np.sqrt(self.shares[occurring])[:, None] / np.sqrt(variance)
         # What is the same for all outputs of a value changes no choice; values that nobody has count as the mean.
-        scores[occurring] -= self.p @ scores
-        return gains_of_scores(channel, self.p, scores, self.target)
+        scores[occurring] -= self.shares @ scores
+        return gains_of_scores(channel, self.shares, scores, self.target)
 
     def reached(self, channel: FloatArray) -> float:
         """The worth: variances of estimates from all records as they are, over those from their answers."""
@@ -136,10 +123,10 @@ class Estimating(_Scored):
 
     def _variance(self, channel: FloatArray) -> tuple[FloatArray, float]:
         """``J⁻¹ wanted`` and the sum of the variances of what is wanted, for one record."""
-        occurring = self.p > 0
-        distribution = channel[:, occurring] * self.p[occurring]
+        occurring = self.shares > 0
+        distribution = channel[:, occurring] * self.shares[occurring]
         outputs = distribution.sum(axis=1)
-        told = distribution[outputs > 0] / np.sqrt(outputs[outputs > 0])[:, None] / np.sqrt(self.p[occurring])
+        told = distribution[outputs > 0] / np.sqrt(outputs[outputs > 0])[:, None] / np.sqrt(self.shares[occurring])
         information = told.T @ told + _RIDGE * np.eye(told.shape[1])
         pulled = np.linalg.solve(information, self.wanted)
         return pulled, max(float((pulled * self.wanted).sum()) - self.certain, _RIDGE)
@@ -150,10 +137,10 @@ def aim_for(utility: Utility, joint: Joint, target: FloatArray) -> Aim:
     p = joint.p_input
     if isinstance(utility, Estimation):
         wanted, known = wanted_shares(joint.inputs, p), certain(joint.inputs, p)
-        return Estimating(target, p, wanted, known)
+        return Estimating(shares=p, target=target, wanted=wanted, certain=known)
     if isinstance(utility, Variance):
-        return Explaining(target, p, utility.of_inputs(joint.inputs, p))
-    return Informing(target, p, joint.entropy)
+        return Explaining(shares=p, target=target, numbers=utility.of_inputs(joint.inputs, p))
+    return Informing(shares=p, scale=joint.entropy, target=target)
 
 
 def score_means(channel: FloatArray, p: FloatArray, scores: FloatArray, unused: FloatArray) -> FloatArray:

@@ -67,40 +67,6 @@ class SharedChannel:
             levels[usable] = _LEVELS
         return cls(channel, constant, levels, np.zeros(len(needs)), bounds, prices, work, judging)
 
-    @classmethod
-    def alone(
-        cls,
-        channels: FloatArray,
-        needs: FloatArray,
-        bounds: FloatArray,
-        prices: FloatArray,
-        work: FloatArray,
-        judging: float,
-        worth: FloatArray,
-    ) -> list[SharedChannel]:
-        """The same of m histories that have a channel each, (m, b, a): all take what they need themselves, (m, b).
-
-        Entries of the channels are worth ``worth`` (m, b, a); the other arguments have a first axis of m, too.
-        """
-        usable = np.asarray(np.isfinite(needs).all(axis=1))
-        constants = np.where(usable[:, None], needs, 0.0)
-        own = (channels * worth).sum(axis=(1, 2)) + (constants * worth.sum(axis=2)).sum(axis=1)
-        values = own / (1.0 + constants.sum(axis=1))
-        levels = np.where(usable, _LEVELS, -1).astype(np.int8)
-        return [
-            cls(
-                channels[i],
-                constants[i],
-                levels[i : i + 1],
-                values[i : i + 1],
-                bounds[i : i + 1],
-                prices[i],
-                took,
-                judging,
-            )
-            for i, took in enumerate(work.tolist())
-        ]
-
     def valued(self, masses: FloatArray, gains: FloatArray) -> SharedChannel:
         """With what it is worth to members of masses (k, a), who take as much of its constant as their levels say."""
         taken = _taken(self.levels)

@@ -195,6 +195,10 @@ class Step:
                 return np.asarray(self.library[self.drawn_from[place]])
         return silent_rows(self.channel)
 
+    def channels_of(self, nodes: IntArray) -> IntArray:
+        """Which channel of the library people with each of these histories, of those that are followed, draw from."""
+        return np.asarray(self.drawn_from[np.searchsorted(self.followed, nodes)])
+
     def decision_digests(self, nodes: IntArray) -> list[bytes]:
         """What tells the decision about the people with each of these histories from all others: 16 bytes.
 
@@ -224,7 +228,7 @@ class Step:
     def drawn(self, nodes: IntArray, inputs: IntArray, words: WordArray) -> IntArray:
         """An output for everybody, shape (people,), from the channel of their history, by a word each."""
         a = len(self.joint.inputs)
-        channels = self.drawn_from[np.searchsorted(self.followed, nodes)]
+        channels = self.channels_of(nodes)
         pairs, codes = np.unique(channels * a + inputs, return_inverse=True)
         rows = np.ascontiguousarray(self.library[pairs // a, :, pairs % a].T)
         return ChannelSampler(rows, self.channel.marginal).draw(codes, words).astype(np.int64)
@@ -266,7 +270,7 @@ def drawing_protocol(step: Step) -> Protocol:
         Over at most as many symbols as there are people.
     """
     observed, joint = step.observed, step.joint
-    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    channels = step.channels_of(observed.nodes)
     a = len(joint.inputs)
     pairs = np.unique(channels * a + observed.inputs)
     ks, xs = pairs // a, pairs % a

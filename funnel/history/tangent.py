@@ -58,26 +58,6 @@ class Start:
     sizes: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """Programmes of m histories.
-
-    Attributes
-    ----------
-    channels : ndarray, shape (m, b, a)
-    prices : ndarray, shape (m, b, k)
-        Multipliers >= 0 of the conditions.
-    starts : list of (Start or None)
-        Where each ended.
-    work : ndarray, shape (m,)
-    """
-
-    channels: FloatArray
-    prices: FloatArray
-    starts: list[Start | None]
-    work: FloatArray
-
-
 class Tangent:
     """max Σ g T subject to Σ_y T(y|x) = 1, T >= 0 and the conditions of a history for every output.
 
@@ -118,17 +98,17 @@ class Tangent:
         ):
             self._solver.setOptionValue(option, value)
 
-    def solve(self, conditions: Conditions, gains: FloatArray, starts: Sequence[Start | None]) -> Solved:
-        """The best channels, up to the tolerance of the solver, and multipliers >= 0 of the conditions.
+    def solve(self, conditions: Conditions, gains: FloatArray, start: Start | None) -> tuple[FloatArray, FloatArray]:
+        """The best channel (b, a), up to the tolerance of the solver, and multipliers >= 0 of the conditions, (b, k).
 
         Parameters
         ----------
         conditions : Conditions
-            Of m histories, each with a programme of its own.
-        gains : ndarray, shape (m, b, a)
+            Of one history.
+        gains : ndarray, shape (b, a)
             What a unit of T(y|x) is worth.
-        starts : sequence of (Start or None)
-            Where these programmes ended before, for other gains; else one begins where the last one ended.
+        start : Start, optional
+            Where this programme ended before, for other gains; else it begins where the last one ended.
 
         Raises
         ------
@@ -136,34 +116,24 @@ class Tangent:
             If the solver fails; a constant channel is always feasible, so there is an optimum.
         """
         outputs, inputs, rows = self._shape
-        scale = np.abs(conditions.rows).max(axis=2, initial=0.0)
+        scale = np.abs(conditions.rows[0]).max(axis=1, initial=0.0)
         scale[scale == 0] = 1.0
-        worth = np.abs(gains).max(axis=(1, 2), initial=0.0)
-        worth[worth == 0] = 1.0
-        scaled = np.swapaxes(conditions.rows / scale[:, :, None], 1, 2)
-        costs = -gains.reshape(len(gains), -1) / worth[:, None]
-        channels, duals = np.empty(gains.shape), np.empty((len(gains), outputs, rows))
-        work, ends = np.empty(len(gains)), list[Start | None]()
-        for one, start in enumerate(starts):
-            before = self.work
-            self._values[:, :, 1:] = scaled[one]
-            solution = self._solved(costs[one], *self._limits(conditions.held[one]), start)
-            channels[one] = np.array(solution.col_value).reshape(outputs, inputs)
-            of_rows, own = np.array(solution.row_dual), inputs + outputs * rows
-            duals[one] = of_rows[inputs:own].reshape(outputs, rows) / scale[one]
-            if len(self._cuts):
-                # What a condition of a member costs, as one on the mean distribution with the same share of its room.
-                condition, output = self._at.T
-                room = self._sizes * conditions.slack[one, condition]
-                np.add.at(duals[one], (output, condition), of_rows[own:] / room)
-            ends.append(self.start())
-            work[one] = self.work - before
+        worth = float(np.abs(gains).max(initial=0.0)) or 1.0
+        self._values[:, :, 1:] = (conditions.rows[0] / scale[:, None]).T
+        solution = self._solved(-gains.ravel() / worth, *self._limits(conditions.held[0]), start)
+        of_rows, own = np.array(solution.row_dual), inputs + outputs * rows
+        duals = of_rows[inputs:own].reshape(outputs, rows) / scale
+        if len(self._cuts):
+            # What a condition of a member costs, as one on the mean distribution with the same share of its room.
+            condition, output = self._at.T
+            room = self._sizes * conditions.slack[0, condition]
+            np.add.at(duals, (output, condition), of_rows[own:] / room)
         # Where outputs stand still, all prices of a condition may be moved together: what they are paid for adds up to
         # nothing.
-        prices = -worth[:, None, None] * duals
-        least = np.minimum(prices.min(axis=1, initial=0.0), 0.0)
-        prices -= np.where(conditions.held, least, 0.0)[:, None, :]
-        return Solved(cleaned(channels, conditions), np.maximum(prices, 0.0), ends, work)
+        prices = -worth * duals
+        prices -= np.where(conditions.held[0], np.minimum(prices.min(axis=0, initial=0.0), 0.0), 0.0)
+        channel = np.array(solution.col_value).reshape(outputs, inputs)
+        return cleaned(channel, conditions), np.maximum(prices, 0.0)
 
     def _limits(self, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits of the rows of a programme: sums of 1, and conditions, which are equations if held."""
@@ -250,8 +220,7 @@ class Tangent:
             self.judged += sum(some.size for some in free) * float(outputs)
             if self._run() != highspy.HighsModelStatus.kOptimal:
                 break
-            found = np.array(self._solver.getSolution().col_value).reshape(1, outputs, inputs)
-            channel = cleaned(found, mean)[0]
+            channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean)
         return channel
 
     def start(self) -> Start | None:
@@ -326,30 +295,22 @@ def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
     return np.asarray((~conditions.held).all(axis=1) & (conditions.slack > 0).all(axis=1))
 
 
-def cleaned(channels: FloatArray, conditions: Conditions) -> FloatArray:
-    """Channels (m, b, a) without the solver's rounding: nothing negative, columns sum to 1, no output of mere rounding.
+def cleaned(channel: FloatArray, conditions: Conditions) -> FloatArray:
+    """A channel (b, a) without the solver's rounding: nothing negative, columns sum to 1, no output of mere rounding.
 
-    Inputs that a history excludes get the distribution of the output. Where outputs have to stand still they do so up
-    to the rounding of doubles, as far as that can be had by small relative changes.
+    Inputs that the one history excludes get the distribution of the output. Where outputs have to stand still they do
+    so up to the rounding of doubles, as far as that can be had by small relative changes.
     """
-    given = conditions.given
-    channels = np.where(channels > _NOTHING, channels, 0.0)
-    channels[_outputs(channels, given) < _NEVER] = 0.0
-    unseen = (given <= 0)[:, None, :]
-    alike = _outputs(channels, given)[:, :, None]
-    channels = np.where(unseen | ~channels.any(axis=1, keepdims=True), alike, channels)
-    channels /= channels.sum(axis=1, keepdims=True)
-    for one in np.flatnonzero(conditions.held.any(axis=1)).tolist():
-        held = conditions.held[one]
-        channels[one] = _stilled(channels[one], conditions.rows[one][held], conditions.size[one][held])
-        alone = channels[one] @ given[one] / given[one].sum()
-        channels[one] = np.where(unseen[one], alone[:, None], channels[one])
-    return np.asarray(channels / channels.sum(axis=1, keepdims=True))
-
-
-def _outputs(channels: FloatArray, given: FloatArray) -> FloatArray:
-    """How likely the outputs are, (m, b)."""
-    return np.asarray(np.matmul(channels, given[:, :, None])[:, :, 0])
+    given, held = conditions.given[0], conditions.held[0]
+    channel = np.where(channel > _NOTHING, channel, 0.0)
+    channel[channel @ given < _NEVER] = 0.0
+    unseen = given <= 0
+    channel = np.where(unseen | ~channel.any(axis=0), (channel @ given)[:, None], channel)
+    channel /= channel.sum(axis=0)
+    if held.any():
+        channel = _stilled(channel, conditions.rows[0][held], conditions.size[0][held])
+        channel = np.where(unseen, (channel @ given / given.sum())[:, None], channel)
+    return np.asarray(channel / channel.sum(axis=0))
 
 
 def _stilled(channel: FloatArray, rows: FloatArray, size: FloatArray) -> FloatArray:

@@ -11,13 +11,13 @@ import numpy as np
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.distributions import Kernel
+from funnel.history.following import VersionTerms
 from funnel.history.history_status import stand
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.schedule import schedule_cost
 from funnel.history.step import Step
-from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol
@@ -168,7 +168,7 @@ def forecast_version(
     Raises
     ------
     SpecError, DataError, SolverError
-        As `funnel.history.following.follow`.
+        As `funnel.history.following.VersionTerms.decide`.
 
     Notes
     -----
@@ -301,7 +301,7 @@ def moved_next(step: Step) -> float | None:
     prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
     seen = prior > 0
     expected = 0.0
-    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+    channels = step.channels_of(status.nodes)
     for distribution, people, channel in zip(status.distributions.values, status.people, channels, strict=True):
         # P(s, x, y | h), (b, c, a), and what becomes of it.
         masses = distribution[None] * rows[channel][:, None, :]

@@ -22,13 +22,12 @@ from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
-from funnel.history.following import inner_bound
+from funnel.history.following import VersionTerms, inner_bound
 from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
 from funnel.history.unit_rows import MOST_MEMBERS, UnitRows, counted_cells, row_changes, second_rows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
 from funnel.protocol import INVARIANT, Protocol, WeightArray
@@ -190,7 +189,7 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     Raises
     ------
     SpecError
-        As `funnel.history.following.follow`.
+        As `funnel.history.following.VersionTerms.decide`.
     DataError
         If changes from the last version of some history are missing.
 
@@ -200,8 +199,6 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
     """
     declared, terms = require_posterior(asked.terms.guarantee), asked.terms
     past, rows, nodes = asked.past, asked.rows, asked.nodes.copy()
-    if any(chapter.version == terms.version for chapter in past.chapters):
-        raise SpecError(f"version {terms.version!r} has been published already; give the next one another name")
     plan = units.begin(asked, declared)
     outputs, before, after = (np.full(len(asked.cells), -1, dtype=np.int64) for _ in range(3))
     for row in range(1, max(rows.deepest, plan.depth) + 1):
@@ -244,7 +241,7 @@ class CountedUnits:
         From the last row of a unit in an earlier version to its first row here, by the ordinal of every chapter of
         that version. Counts of all units in both.
     read_alone : bool
-        As `funnel.history.following.follow` takes it, for all rows as a whole.
+        As `funnel.history.following.VersionTerms.decide` takes it, for all rows as a whole.
     secrets : "all" or "current"
         Whether the secrets of earlier versions are bounded too.
     """
@@ -315,7 +312,7 @@ class _CountedRows:
         left = int(np.count_nonzero(asked.rows.places > wave.row))
         part = part_of(self._work, len(cells), left)
         step = asked.step(past, observed, part, read_alone=units.read_alone, whole=self._whole)
-        channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+        channels = step.channels_of(observed.nodes)
         self._whole = self._whole.with_rows(observed, step.library, channels)
         self._steps.append(step)
         return step, wave.had[:0]

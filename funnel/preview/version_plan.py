@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import Step
@@ -21,7 +22,6 @@ from funnel.history.version_forecast import (
     forecast_units,
     forecast_version,
 )
-from funnel.history.version_terms import VersionTerms
 from funnel.joint import Joint
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for

@@ -120,8 +120,13 @@ def read_table(folder: Path, name: str, sha256: str) -> dict[str, npt.NDArray[An
 
 def damaged(path: Path, what: str) -> LedgerError:
     """The error of a file of the register that is not what it was."""
+    return lost(f"{path} {what}")
+
+
+def lost(what: str) -> LedgerError:
+    """The error of a register that does not have all that was published about its people."""
     return LedgerError(
-        f"{path} {what}; what was published about these people would be forgotten: restore the register from a backup"
+        f"{what}; what was published about these people would be forgotten: restore the register from a backup"
     )
 
 

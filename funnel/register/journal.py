@@ -23,7 +23,7 @@ from funnel.register.entry import (
     RegisterHead,
     ordinal_of,
 )
-from funnel.register.entry_files import of_another_funnel
+from funnel.register.entry_files import lost, of_another_funnel
 from funnel.register.people import require_digest
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
 
@@ -91,10 +91,7 @@ class Journal:
         if self._head is None:
             self._head = self._read_head(self.root / HEAD)
             if self._head is None and (folders := self._folders):
-                raise LedgerError(
-                    f"{self.root / HEAD} is gone, and the register has entries such as {folders[0]}; what was "
-                    "published about these people would be forgotten: restore the register from a backup"
-                )
+                raise lost(f"{self.root / HEAD} is gone, and the register has entries such as {folders[0]}")
         return self._head
 
     @cached_property
@@ -113,17 +110,17 @@ class Journal:
             try:
                 content = path.read_bytes()
             except OSError as error:
-                raise self._lost(f"the entry {known.folder} of the register {self.name} is gone") from error
+                raise lost(f"the entry {known.folder} of the register {self.name} is gone") from error
             if hashlib.sha256(content).hexdigest() != known.entry:
-                raise self._lost(f"{path} was changed since it was written")
+                raise lost(f"{path} was changed since it was written")
             try:
                 entry = RegisterEntry.from_json(content, str(path))
             except DataError as error:
                 raise of_another_funnel(path) from error
             if entry.folder != known.folder:
-                raise self._lost(f"{path} was changed since it was written")
+                raise lost(f"{path} was changed since it was written")
             if entry.previous != previous:
-                raise self._lost(f"{path} does not follow the entry before it")
+                raise lost(f"{path} does not follow the entry before it")
             previous = known.entry
             found.append(entry)
         return tuple(found)
@@ -152,11 +149,11 @@ class Journal:
         known = {(entry.series, entry.version): digest for entry, digest in self.with_digests()}
         for version, digest in published.items():
             if (series, version) not in known:
-                raise self._lost(
+                raise lost(
                     f"version {version} of {series} was published, and the register {self.name} has no entry of it"
                 )
             if known[series, version] != digest:
-                raise self._lost(
+                raise lost(
                     f"the entry of version {version} of {series} in the register {self.name} is not the one it was "
                     "published with"
                 )
@@ -213,7 +210,7 @@ class Journal:
         self.check()
         for entry, digest in self.with_digests():
             if published(entry.series, entry.version) not in (None, digest):
-                raise self._lost(
+                raise lost(
                     f"the entry of version {entry.version} of {entry.series} in the register {self.name} is not the "
                     "one it was published with"
                 )
@@ -238,7 +235,7 @@ class Journal:
         for entry in self.entries:
             for name in (PEOPLE, *([] if entry.units is None else [ROWS]), *entry.files):
                 if not (self.root / entry.folder / name).is_file():
-                    raise self._lost(f"{self.root / entry.folder / name} is gone")
+                    raise lost(f"{self.root / entry.folder / name} is gone")
 
     def replace(self, files: Mapping[str, FileRef], head: RegisterHead) -> None:
         """Put other files of people in the place of those there are, and a head that names them: all or nothing.
@@ -302,7 +299,7 @@ class Journal:
         read = self._read_head(folder / HEAD)
         current = self._read_head(self.root / HEAD)
         if read is None or read[0].earlier[-1:] != (() if current is None else (current[1],)):
-            raise self._lost(f"{folder / HEAD} does not follow the head of the register {self.name}")
+            raise lost(f"{folder / HEAD} does not follow the head of the register {self.name}")
 
     def _forget_what_was_read(self) -> None:
         for known in set(vars(self)) - {"root", "name"}:
@@ -314,20 +311,20 @@ class Journal:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._lost(f"{path} cannot be read") from error
+            raise lost(f"{path} cannot be read") from error
         try:
             head = RegisterHead.from_json(content, str(path))
         except DataError as error:
-            raise self._lost(str(error)) from error
+            raise lost(str(error)) from error
         if head.register_ != self.name:
-            raise self._lost(f"{path} is the head of the register {head.register_}, not of {self.name}")
+            raise lost(f"{path} is the head of the register {head.register_}, not of {self.name}")
         return head, hashlib.sha256(content).hexdigest()
 
     def _entry_of(self, folder: Path) -> RegisterEntry:
         try:
             return RegisterEntry.read(folder / ENTRY)
         except DataError as error:
-            raise self._lost(str(error)) from error
+            raise lost(str(error)) from error
 
     def with_digests(self) -> list[tuple[RegisterEntry, str]]:
         """The entries of all versions with their SHA-256 (hex)."""
@@ -340,8 +337,3 @@ class Journal:
         if not self.root.is_dir():
             return []
         return sorted(path.name for path in self.root.iterdir() if ordinal_of(path.name) is not None)
-
-    def _lost(self, what: str) -> LedgerError:
-        return LedgerError(
-            f"{what}; what was published about these people would be forgotten: restore the register from a backup"
-        )

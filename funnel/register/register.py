@@ -19,6 +19,7 @@ from funnel.history.past import Chapter, Past
 from funnel.joint import Joint
 from funnel.register.chapters import read_chapters, read_expected
 from funnel.register.entry import PEOPLE, ROWS, RegisterHead
+from funnel.register.entry_files import lost
 from funnel.register.journal import Journal
 from funnel.register.people import SortedFile, Tally
 from funnel.release.files import private_folder
@@ -59,7 +60,7 @@ class Register(Journal):
                 chapters += read
             return Past(tuple(chapters))
         except DataError as error:
-            raise self._lost(f"the register {self.name} does not fit together ({error})") from error
+            raise lost(f"the register {self.name} does not fit together ({error})") from error
 
     @property
     def distributions(self) -> list[tuple[str, Joint]]:

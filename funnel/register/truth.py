@@ -123,7 +123,7 @@ def reader(past: Past, step: Step, people: Observed) -> Reader:
         Who really has which history; with the frequencies and the distribution of changes that the reader has.
     """
     status = stand(past, replace(people, secrets="current"), step.guarantee)
-    channels = step.drawn_from[np.searchsorted(step.followed, status.nodes)]
+    channels = step.channels_of(status.nodes)
     level, beyond, outside = 0.0, 0.0, 0
     for place, channel in enumerate(channels.tolist()):
         rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)

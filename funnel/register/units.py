@@ -13,10 +13,10 @@ from funnel.frequencies.moves import Moves
 from funnel.frequencies.public_counts import Frequencies
 from funnel.history.changes import Changes
 from funnel.history.expected_waves import ExpectedUnits
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Secrets
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows, counted_cells, second_rows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
@@ -232,8 +232,8 @@ def _drawing(units: Units, record_key: RecordKey) -> Draw:
 def _pairs(step: Step, units: Units, waves: Waves, spoken: IntArray) -> IntArray:
     """How many rows drew every output with every channel and input, in the order of `drawing_protocol`."""
     a, b = len(step.joint.inputs), len(step.channel.outputs)
-    channels = step.drawn_from[np.searchsorted(step.followed, waves.before[spoken])]
+    channels = step.channels_of(waves.before[spoken])
     observed = step.observed
-    known = np.unique(step.drawn_from[np.searchsorted(step.followed, observed.nodes)] * a + observed.inputs)
+    known = np.unique(step.channels_of(observed.nodes) * a + observed.inputs)
     place = np.searchsorted(known, channels * a + units.cells[spoken] % a)
     return np.bincount(place * b + waves.outputs[spoken], minlength=len(known) * b).reshape(len(known), b)

@@ -26,8 +26,8 @@ from funnel.cli import main
 from funnel.console import Console, frequencies_line, unchanged_lines
 from funnel.estimation.means import estimate_numbers
 from funnel.frequencies.public_counts import Frequencies
+from funnel.history.following import VersionTerms
 from funnel.history.version_forecast import forecast_version
-from funnel.history.version_terms import VersionTerms
 from funnel.planning import plan
 from funnel.preview.spec_plan import BoundPlan, SpecPlan
 from funnel.release.layout import ReleaseFolder

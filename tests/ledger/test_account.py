@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,14 +72,26 @@ def put(described: ReleaseSpec, series: Series, account: Account | None, version
         return None if account is None else account.published()
 
 
+@contextmanager
+def running(described: ReleaseSpec, **options: Any) -> Iterator[tuple[Series, Account]]:
+    """A run of a series, and its account."""
+    with open_series(described) as series, accounting(described, series, clock=Clock(), **options) as account:
+        yield series, account
+
+
+def gone(*_: Any, **__: Any) -> Any:
+    """In the place of what enters something."""
+    raise LedgerError("the ledger is gone")
+
+
 def release(described: ReleaseSpec, version: str) -> str | None:
-    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+    with running(described) as (series, account):
         return put(described, series, account, version)
 
 
 def start(described: ReleaseSpec) -> None:
     """A run that finds everything published already."""
-    with open_series(described) as series, accounting(described, series, clock=Clock()):
+    with running(described):
         pass
 
 
@@ -160,11 +173,7 @@ def about(described: ReleaseSpec) -> list[str]:
 def test_a_run_that_is_refused_is_entered_with_its_sentence(url: str | None, tmp_path: Path) -> None:
     described = spec(tmp_path, url)
     for number, error in enumerate((ReleaseRefused("r"), SpecError("s"), InfeasibleGuarantee("i"))):
-        with (
-            pytest.raises(type(error)),
-            open_series(described) as series,
-            accounting(described, series, clock=Clock()),
-        ):
+        with pytest.raises(type(error)), running(described):
             raise error
         last = entries(described)[-1].event
         assert (last.kind, last.version, last.verdict.passed, last.verdict.sentence) == (
@@ -182,7 +191,7 @@ def test_a_run_that_is_refused_is_entered_with_its_sentence(url: str | None, tmp
 def test_what_says_nothing_of_the_release_is_not_entered(tmp_path: Path, error: BaseException) -> None:
     described = spec(tmp_path)
     start(described)
-    with pytest.raises(type(error)), open_series(described) as series, accounting(described, series, clock=Clock()):
+    with pytest.raises(type(error)), running(described):
         raise error
     with ledger_of(described, read_only=True) as ledger:
         assert list(ledger.entries()) == []
@@ -193,11 +202,7 @@ def test_a_version_that_is_refused_at_the_last_moment(tmp_path: Path) -> None:
     described = spec(tmp_path)
 
     def spoilt() -> None:
-        with (
-            open_series(described) as series,
-            accounting(described, series, clock=Clock()) as account,
-            series.incoming() as folder,
-        ):
+        with running(described) as (series, account), series.incoming() as folder:
             private_folder(folder.internal)
             folder.protocol.write_text("judged")
             verdict = judged(folder)
@@ -215,11 +220,7 @@ def test_a_version_that_is_refused_at_the_last_moment(tmp_path: Path) -> None:
 def test_without_its_announcement_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec(tmp_path)
     release(described, "1.0.0")
-
-    def gone(*_: Any, **__: Any) -> Any:
-        raise LedgerError("the ledger is gone")
-
-    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+    with running(described) as (series, account):
         monkeypatch.setattr(Ledger, "_entered", gone)
         with pytest.raises(LedgerError, match=r"^nothing was published: the ledger is gone$"):
             put(described, series, account, "1.1.0")
@@ -372,7 +373,7 @@ def test_runs_about_the_same_people_wait_for_one_another(tmp_path: Path) -> None
 
 def test_what_the_history_of_a_version_is(tmp_path: Path) -> None:
     described = spec(tmp_path)
-    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+    with running(described) as (_, account):
         told = record("1.0.0")
         history = {
             name: value
@@ -406,7 +407,7 @@ def _passed() -> Any:
 
 def test_people_who_were_forgotten(tmp_path: Path) -> None:
     described = spec(tmp_path)
-    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+    with running(described) as (_, account):
         account.forgotten(1, "e" * 64)
         account.forgotten(2, "f" * 64)
         with pytest.raises(ValueError, match="announced before"):
@@ -419,11 +420,7 @@ def test_people_who_were_forgotten(tmp_path: Path) -> None:
 
 def test_erasing_that_cannot_be_entered_says_that_it_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec(tmp_path)
-
-    def gone(*_: Any, **__: Any) -> Any:
-        raise LedgerError("the ledger is gone")
-
-    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+    with running(described) as (_, account):
         monkeypatch.setattr(Ledger, "_entered", gone)
         with pytest.raises(
             LedgerError, match=r"^1 person was erased from .*, but that could not be entered: the ledger"
@@ -433,11 +430,7 @@ def test_erasing_that_cannot_be_entered_says_that_it_was_done(tmp_path: Path, mo
 
 def test_a_run_that_is_to_release_nothing_is_no_refusal(tmp_path: Path) -> None:
     described = spec(tmp_path)
-    with (
-        pytest.raises(SpecError),
-        open_series(described) as series,
-        accounting(described, series, clock=Clock(), releases=False),
-    ):
+    with pytest.raises(SpecError), running(described, releases=False):
         raise SpecError("nobody is known")
     assert entries(described) == []
 
@@ -457,7 +450,7 @@ class Heads:
 def test_an_old_backup_of_the_register_is_noticed(tmp_path: Path) -> None:
     """By the newest head that was entered, by whatever series; a version that was only announced is in no register."""
     described = spec(tmp_path)
-    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+    with running(described) as (_, account):
         account.require_register(Heads([]))  # type: ignore[arg-type]
         account.ledger.append_all(
             [

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import decimal
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
 
 import funnel
+from tests.funnel.history.unit_brute import Cell, UnitReader
 
-Cell = tuple[int, int]
 Wave = dict[int, Cell]
 """What everybody in a version is: (secret, input) by person."""
 
@@ -48,31 +47,11 @@ def table_of(wave: Wave) -> dict[str, list[object]]:
 Distribution = dict[Cell, Fraction]
 
 
-class Observer:
+class Observer(UnitReader):
     """Knows the frequencies of every version and of every change between two, the rows, and what was published."""
 
     def __init__(self, waves: list[Wave]) -> None:
-        self.waves = waves
-
-    def distribution(self, version: int) -> Distribution:
-        counts = Counter(self.waves[version].values())
-        return {cell: Fraction(n, len(self.waves[version])) for cell, n in counts.items()}
-
-    def prior(self, last: int | None, version: int) -> dict[int, Fraction]:
-        """The distribution of the secret at a version, of people who are in both; None: of all."""
-        here = self.waves[version]
-        both = here if last is None else {i: cell for i, cell in here.items() if i in self.waves[last]}
-        counts = Counter(cell[0] for cell in both.values())
-        return {s: Fraction(n, len(both)) for s, n in counts.items()}
-
-    def change(self, last: int, version: int, cell: Cell) -> Distribution:
-        then, now = self.waves[last], self.waves[version]
-        following = Counter(now[i] for i in now if i in then and then[i] == cell)
-        if following:
-            return {after: Fraction(n, following.total()) for after, n in following.items()}
-        known = self.prior(last, version)
-        allowed = {cell: p for cell, p in self.distribution(version).items() if cell[0] in known}
-        return {cell: p / sum(allowed.values()) for cell, p in allowed.items()}
+        super().__init__([{person: [cell] for person, cell in wave.items()} for wave in waves])
 
     def before(
         self, history: list[tuple[int, dict[int, Fraction]]], version: int, secret_of: int | None = None
@@ -82,7 +61,7 @@ class Observer:
         Sums over every trajectory through the cells of all versions of the history; s is the secret at the end of it,
         or in the version of the history with the place ``secret_of``.
         """
-        paths = [((cell,), p) for cell, p in self.distribution(history[0][0] if history else version).items()]
+        paths = [((cell,), p) for cell, p in self.first(history[0][0] if history else version).items()]
         for place, (number, given) in enumerate(history):
             told = [(path, p * given.get(path[-1][1], Fraction(0))) for path, p in paths]
             following = history[place + 1][0] if place + 1 < len(history) else version
@@ -90,7 +69,7 @@ class Observer:
                 ((*path, after), p * q)
                 for path, p in told
                 if p
-                for after, q in self.change(number, following, path[-1]).items()
+                for after, q in self.next_version(number, following, path[-1]).items()
             ]
         total: Distribution = {}
         for path, p in paths:

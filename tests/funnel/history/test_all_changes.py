@@ -17,7 +17,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.conditions import cone_over
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import FloatArray, Joint
@@ -55,7 +55,9 @@ def test_published_tables_are_the_same_of_both() -> None:
 def test_whoever_knows_the_tables_learns_nothing_and_whoever_knows_the_changes_all() -> None:
     distribution, bound = uniform(), require_posterior(parse_guarantee("lip:1.0"))
     everybody = Observed.counted(distribution, {}, np.zeros(6 * PEOPLE, np.int64), np.repeat(CELLS % 3, PEOPLE))
-    first = follow(Past(), everybody, bound, "one", target=optimal(distribution, bound).protocol)
+    first = VersionTerms(bound, "one", target=optimal(distribution, bound).protocol).decide(
+        Past(), everybody, read_alone=False
+    )
     # The input is published as it is: it tells nothing of the secret.
     assert first.utility == pytest.approx(math.log(3))
     before = np.repeat(CELLS % 3, PEOPLE)
@@ -65,7 +67,9 @@ def test_whoever_knows_the_tables_learns_nothing_and_whoever_knows_the_changes_a
     for changes in BOTH:
         now = np.repeat(changes.after % 3, PEOPLE)
         real = Observed.counted(distribution, {0: changes}, 1 + said, now)
-        second = follow(past, real.known_by(distribution, {0: moved}), bound, "two", target=first.target)
+        second = VersionTerms(bound, "two", target=first.target).decide(
+            past, real.known_by(distribution, {0: moved}), read_alone=False
+        )
         assert second.level.value == pytest.approx(0, abs=1e-9)
         assert second.utility == pytest.approx(math.log(3))
         assert reader(past, second, real.known_by(distribution, {0: moved})).level == pytest.approx(0, abs=1e-9)

@@ -17,7 +17,7 @@ from funnel.history.corrected import PARTS, corrected, correction, means
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import FloatArray
@@ -37,7 +37,7 @@ def second() -> Fitted:
     past, expected = Past(), Expected.nobody()
     who = attending(past, expected, {}, float(FIRST.n))
     target = funnel.fit("invariant", FIRST, BOUND)
-    step = follow(past, expected_people(past, who, FIRST, {}), BOUND, "first", target=target, read_alone=True)
+    step = VersionTerms(BOUND, "first", target=target).decide(past, expected_people(past, who, FIRST, {}))
     distributions = distributions_before(past, who.nodes, FIRST, {}).values.sum(axis=1)
     nodes, outputs, people, others = answered(who, distributions, step.library, step.drawn_from)
     chapter = step.chapter(nodes, outputs)
@@ -50,7 +50,7 @@ def second() -> Fitted:
     who = attending(past, expected, {0: float(FIRST.n)}, float(SECOND.n))
     target = funnel.fit("invariant", SECOND, BOUND)
     expecting = expected_people(past, who, SECOND, changes)
-    decided = follow(past, expecting, BOUND, "second", target=target, read_alone=True)
+    decided = VersionTerms(BOUND, "second", target=target).decide(past, expecting)
     rows = np.ldexp(step.library[step.drawn_from[0]].astype(np.float64), -WORD_BITS)
     node = dict(zip(outputs.tolist(), range(chapter.first, chapter.first + len(outputs)), strict=True))
     people_of: dict[tuple[int, int], float] = {}
@@ -80,7 +80,7 @@ def off(found: Fitted) -> FloatArray:
 def test_means_are_what_the_rows_of_everybody_add_up_to(second: Fitted) -> None:
     step, observed = second.step, second.step.observed
     rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)
-    of = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    of = step.channels_of(observed.nodes)
     by_hand = sum(n * rows[k, :, x] for k, x, n in zip(of, observed.inputs, observed.records, strict=True))
     assert means(step) / PARTS == pytest.approx(by_hand, abs=3 * SECOND.n / PARTS)
     # Whoever comes or goes changes them by one record in all.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -13,8 +14,15 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.history.changes import Changes
-from funnel.history.decisions import channel_digest, decision_array, decision_digest, decision_keys, history_digest
-from funnel.history.following import follow
+from funnel.history.decisions import (
+    EMPTY,
+    channel_digest,
+    decision_array,
+    decision_digest,
+    decision_keys,
+    extended_digest,
+)
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import drawing_protocol
@@ -24,6 +32,12 @@ from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_
 HALF = DENOMINATOR // 2
 KEY = RecordKey(("id",), bytes(range(32)))
 INPUTS, OUTPUTS = funnel.Alphabet(("x",), (("a",), ("b",))), funnel.Alphabet(("x",), (("u",), ("v",)))
+
+
+def history_digest(history: tuple[tuple[str, int], ...]) -> bytes:
+    return functools.reduce(lambda digest, one: extended_digest(digest, *one), history, EMPTY)
+
+
 EVEN = np.full((2, 2), HALF, dtype=np.uint64)
 
 histories = st.lists(st.tuples(st.text(max_size=4), st.integers(0, 300)), max_size=4).map(tuple)
@@ -129,12 +143,14 @@ def test_the_drawing_protocol_has_the_rows_of_every_history() -> None:
         for one in cells
     ]
     guarantee = funnel.LIP(0.1)
-    first = follow(Past(), Observed.counted(joints[0], {}, np.zeros(n, int), cells[0] % a), guarantee, "a")
+    first = VersionTerms(guarantee, "a").decide(
+        Past(), Observed.counted(joints[0], {}, np.zeros(n, int), cells[0] % a), read_alone=False
+    )
     outputs = random.integers(0, first.channel.size[0], size=n)
     pairs, places = np.unique(outputs, return_inverse=True)
     past = Past().followed_by(first.chapter(np.zeros(len(pairs), int), pairs))
     observed = Observed.counted(joints[1], {0: Changes.counted(cells[0], cells[1])}, 1 + places, cells[1] % a)
-    step = follow(past, observed, guarantee, "b")
+    step = VersionTerms(guarantee, "b").decide(past, observed, read_alone=False)
     drawing = drawing_protocol(step)
     assert drawing.inputs.columns == ("history channel", "X")
     assert drawing.outputs == step.channel.outputs

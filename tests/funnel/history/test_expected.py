@@ -21,7 +21,7 @@ from funnel.history.expected import (
     expected_people,
 )
 from funnel.history.fitting import Fitted, fitted
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.history_status import stand
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -41,7 +41,7 @@ MOVES = Moves(
 def first_version() -> tuple[Past, Expected, Step]:
     """A version of new people alone, as it is expected."""
     who = attending(Past(), Expected.nobody(), {}, float(JOINT.n))
-    step = follow(Past(), expected_people(Past(), who, JOINT, {}), BOUND, "panel/1.0.0", read_alone=True)
+    step = VersionTerms(BOUND, "panel/1.0.0").decide(Past(), expected_people(Past(), who, JOINT, {}))
     return published(Past(), who, step)
 
 
@@ -59,7 +59,7 @@ def second() -> tuple[Past, Expected, Attending, Step]:
     past, expected, _ = first_version()
     changes = {0: MOVES.changes(JOINT, JOINT)}
     who = attending(past, expected, {0: float(MOVES.people)}, 900.0)
-    step = follow(past, expected_people(past, who, JOINT, changes), BOUND, "panel/1.1.0", read_alone=True)
+    step = VersionTerms(BOUND, "panel/1.1.0").decide(past, expected_people(past, who, JOINT, changes))
     return past, expected, who, step
 
 
@@ -124,13 +124,13 @@ def test_real_people_get_the_channels_of_expected_ones_or_others_that_hold(
     assert (found.unpredicted, found.predicted) == (6, blind)
     assert set(who.nodes.tolist()) <= set(found.step.followed.tolist())
     at = np.searchsorted(found.step.followed, who.nodes[:-1])
-    before = blind.drawn_from[np.searchsorted(blind.followed, who.nodes[:-1])]
+    before = blind.channels_of(who.nodes[:-1])
     assert (found.step.drawn_from[at] == before).all()
     assert found.step.channel is blind.channel
     # The bound holds for all of them, exactly.
     status = stand(past, observed, BOUND)
     for place in range(len(status.nodes)):
-        channel = found.step.drawn_from[np.searchsorted(found.step.followed, status.nodes[place])]
+        channel = found.step.channels_of(status.nodes[place])
         outputs = status.exact_distribution(place) @ found.step.library[channel].astype(object).T
         assert allowed_by(BOUND).within_exactly(outputs, status.priors[status.prior_of[place]])
     # Their own real inputs do not enter.
@@ -147,7 +147,7 @@ def test_where_no_channel_holds_nothing_is_said(second: tuple[Past, Expected, At
     blind = replace(step_without(step, int(who.nodes[-1]), loud), guarantee=LIP(0.05))
     observed = real(past, np.repeat(who.nodes[-1:], 3), step)
     found = fitted(blind, observed)
-    channel = found.step.library[found.step.drawn_from[np.searchsorted(found.step.followed, who.nodes[-1])]]
+    channel = found.step.library[found.step.channels_of(who.nodes[-1])]
     assert found.silent == found.unpredicted == 3
     assert (channel == step.channel.marginal[:, None]).all()
 

@@ -15,14 +15,15 @@ from funnel.frequencies.unit_tables import NoisyRows
 from funnel.history.changes import Changes
 from funnel.history.expected import LEAST, Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR
 from funnel.solver.optimum import optimal
 from tests.funnel.history.test_waves import allowed
+from tests.funnel.history.unit_brute import by_secret, drawn, moved
 
 C, A = 2, 3
 LAW = funnel.Joint.from_counts([[30, 14, 11], [9, 20, 16]])
@@ -54,12 +55,7 @@ def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed:
     def draw(step: Any, wave: IntArray, had: IntArray) -> IntArray:
         # A sampler has no channel for nobody.
         assert len(wave)
-        channels = step.drawn_from[np.searchsorted(step.followed, had)]
-        distributions = step.library[channels, :, cells[wave] % A].astype(float) / DENOMINATOR
-        return np.array(
-            [random.choice(len(distribution), p=distribution / distribution.sum()) for distribution in distributions],
-            dtype=np.int64,
-        )
+        return drawn(random, step, cells[wave] % A, had)
 
     joint = funnel.Joint.from_counts(np.bincount(cells, minlength=C * A).reshape(C, A))
     nodes = np.where(np.arange(rows.count) < gone, -1, 0)
@@ -84,7 +80,7 @@ def test_every_row_that_a_unit_could_get_is_within_the_bound_under_the_published
             before = distributions[node]
             if chapter.row > 1:
                 before = moved(before, kernel)
-            weights = step.library[step.drawn_from[np.searchsorted(step.followed, node)]]
+            weights = step.library[step.channels_of(node)]
             for y, row in enumerate(weights.tolist()):
                 after = {(s, x): share * row[x] for (s, x), share in before.items() if share * row[x]}
                 if after:
@@ -183,7 +179,7 @@ def predicted_before(waves: Waves, step: Any) -> tuple[list[int], list[float]]:
         following, after = {}, {}
         for node in one.followed.tolist():
             distribution = distributions[node] if number == 0 else distributions[node] @ table
-            row = one.library[one.drawn_from[np.searchsorted(one.followed, node)]].astype(float) / DENOMINATOR
+            row = one.library[one.channels_of(node)].astype(float) / DENOMINATOR
             for place in np.flatnonzero(chapter.parents == node).tolist():
                 told = distribution * np.tile(row[chapter.outputs[place]], C)
                 if people[node] * told.sum() >= LEAST and share * people[node] * told.sum() >= LEAST:
@@ -198,21 +194,3 @@ def rows_of(changes: Changes) -> dict[tuple[int, int], dict[tuple[int, int], Fra
     for before, after, records in zip(changes.before, changes.after, changes.records, strict=True):
         found.setdefault(divmod(int(before), A), {})[divmod(int(after), A)] = Fraction(int(records))
     return {cell: {to: share / sum(row.values()) for to, share in row.items()} for cell, row in found.items()}
-
-
-def moved(
-    distribution: dict[tuple[int, int], Fraction], kernel: dict[tuple[int, int], dict[tuple[int, int], Fraction]]
-) -> dict[tuple[int, int], Fraction]:
-    found: dict[tuple[int, int], Fraction] = {}
-    for cell, share in distribution.items():
-        for to, part in kernel[cell].items():
-            found[to] = found.get(to, Fraction(0)) + share * part
-    return found
-
-
-def by_secret(distribution: dict[tuple[int, int], Fraction]) -> dict[int, Fraction]:
-    found: dict[int, Fraction] = {}
-    for (s, _), share in distribution.items():
-        found[s] = found.get(s, Fraction(0)) + share
-    total = sum(found.values())
-    return {s: share / total for s, share in found.items()}

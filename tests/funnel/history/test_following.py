@@ -16,7 +16,7 @@ from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history.allowed import allowed_by
 from funnel.history.changes import Changes
 from funnel.history.corrected import PARTS, means, right_on_average
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.history_status import HistoryStatus, stand
 from funnel.history.library import (
     constant_channels,
@@ -42,7 +42,9 @@ def second_version(
     before = random.choice(2 * a, size=n, p=random.dirichlet(np.ones(2 * a) * 3))
     after = np.where(random.random(n) < staying, before, random.integers(0, 2 * a, size=n))
     joints = [funnel.Joint.from_counts(np.bincount(cells, minlength=2 * a).reshape(2, a)) for cells in (before, after)]
-    first = follow(Past(), Observed.counted(joints[0], {}, np.zeros(n, int), before % a), funnel.LIP(0.8), "a")
+    first = VersionTerms(funnel.LIP(0.8), "a").decide(
+        Past(), Observed.counted(joints[0], {}, np.zeros(n, int), before % a), read_alone=False
+    )
     outputs = random.integers(0, len(first.channel.outputs), size=n)
     kinds, places = np.unique(outputs, return_inverse=True)
     past = Past().followed_by(first.chapter(np.zeros(len(kinds), int), kinds))
@@ -95,7 +97,7 @@ def test_values_stay_as_they_are_nearly_as_often_as_one_programme_over_all_histo
     bound = funnel.LIP(0.8)
     status = stand(past, observed, bound)
     target = funnel.fit("invariant", observed.joint, bound)
-    step = follow(past, observed, bound, "b", target=target, read_alone=True)
+    step = VersionTerms(bound, "b", target=target).decide(past, observed)
     assert not status.moved.any()
     assert imbalance(step.joint, step.channel.weights) <= IMBALANCE
     worth = counted(step.joint, "root")
@@ -109,7 +111,7 @@ def test_who_people_with_a_history_are_does_not_enter_what_is_published_of_value
     shuffled = np.random.default_rng(1).permutation(people[1])
     other = Observed.counted(observed.joint, observed.changes, people[0], shuffled)
     target = funnel.fit("invariant", observed.joint, funnel.LIP(0.8))
-    one, same = (follow(past, who, funnel.LIP(0.8), "b", target=target, read_alone=True) for who in (observed, other))
+    one, same = (VersionTerms(funnel.LIP(0.8), "b", target=target).decide(past, who) for who in (observed, other))
     assert (one.channel.weights == same.channel.weights).all()
     assert (one.library == same.library).all()
 
@@ -193,7 +195,7 @@ def test_a_target_of_this_version_is_what_new_people_are_drawn_from() -> None:
     joint = funnel.Joint.from_counts([[30, 10, 5], [10, 50, 20]])
     target = funnel.fit("grr", joint, funnel.LIP(0.5))
     observed = Observed(joint, {}, np.zeros(3, int), np.arange(3), joint.counts.sum(axis=0))
-    step = follow(Past(), observed, funnel.LIP(0.5), "a", target=target)
+    step = VersionTerms(funnel.LIP(0.5), "a", target=target).decide(Past(), observed, read_alone=False)
     assert (step.rows_for(()) == target.weights).all()
     assert (step.channel.weights == target.weights).all()
     assert step.channel.outputs == target.outputs
@@ -204,7 +206,6 @@ def test_a_target_of_this_version_is_what_new_people_are_drawn_from() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"reserve": 0.0}, "share of the budget"),
         ({"version": "a"}, "published already"),
         ({"guarantee": funnel.MutualInformation(0.1)}, "no bound on the posterior"),
         ({"guarantee": funnel.LIP(0.01), "target": "good"}, "does not meet lip:0.01"),
@@ -222,20 +223,20 @@ def test_what_cannot_be_followed_is_refused(change: dict[str, Any], message: str
     if "target" in asked:
         asked["target"] = targets[asked["target"]]()
     with pytest.raises(funnel.SpecError, match=message):
-        follow(past, observed, asked.pop("guarantee"), asked.pop("version"), **asked)
+        VersionTerms(**asked).decide(past, observed, read_alone=False)
 
 
 def test_changes_that_were_not_counted_are_missed() -> None:
     past, observed = second_version()
     without = Observed(observed.joint, {}, observed.nodes, observed.inputs, observed.records)
     with pytest.raises(funnel.DataError, match="since version 'a' have not been counted"):
-        follow(past, without, funnel.LIP(0.8), "b")
+        VersionTerms(funnel.LIP(0.8), "b").decide(past, without, read_alone=False)
 
 
 def test_a_tiny_budget_of_work_still_gives_something_proven() -> None:
     past, observed = second_version()
     target = funnel.optimal(observed.joint, funnel.LIP(0.8)).protocol
-    step = follow(past, observed, funnel.LIP(0.8), "b", target=target, read_alone=True, budget=1e-6)
+    step = VersionTerms(funnel.LIP(0.8), "b", target=target, budget=1e-6).decide(past, observed)
     assert step.level.value <= 0.8
     assert funnel.LIP(0.8).holds(step.joint, step.channel)
 
@@ -292,7 +293,7 @@ def test_exact_counts_are_right_to_within_a_record_for_the_people_there_are() ->
     target, bound = funnel.fit("invariant", observed.joint, funnel.LIP(0.3)), funnel.LIP(0.3)
     counts = observed.joint.counts.sum(axis=0)
     late, right = (
-        follow(past, observed, bound, "b", target=target, read_alone=True, right=asked) for asked in (False, True)
+        VersionTerms(bound, "b", target=target, right=asked).decide(past, observed) for asked in (False, True)
     )
     by_value = [means(one) / PARTS - counts for one in (late, right)]
     assert np.abs(by_value[0]).max() > 2
@@ -307,5 +308,7 @@ def test_exact_counts_are_right_to_within_a_record_for_the_people_there_are() ->
 def test_answers_are_put_right_by_whole_records() -> None:
     past, observed = second_version(2, 3_000, a=5)
     bound = funnel.LIP(0.3)
-    step = follow(past, observed, bound, "b", target=funnel.fit("invariant", observed.joint, bound), right=True)
+    step = VersionTerms(bound, "b", target=funnel.fit("invariant", observed.joint, bound), right=True).decide(
+        past, observed, read_alone=False
+    )
     assert right_on_average(step) is step

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,8 @@ from funnel.history.open_shares import (
     significance_of_changes,
     significance_of_counts,
 )
-from funnel.joint import FloatArray, Joint
+from funnel.joint import Joint
+from tests.funnel.history.populations import Known, book_of, carried, corner, end, followed, telling
 from tests.funnel.history.test_possible import alphabets, lifts, within
 
 ALPHA = Fraction(1, 20)
@@ -92,46 +92,21 @@ def test_nothing_is_known_of_how_nobody_changed() -> None:
         assert (one[1] == 1).all()
 
 
-def corner(low: FloatArray, high: FloatArray, up: tuple[bool, ...]) -> list[Fraction]:
-    """Probabilities between limits, those that are wanted large as large as the others leave them."""
-    ends = [[Fraction(float(end)) for end in side] for side in (low, high)]
-    found, left = list(ends[0]), 1 - sum(ends[0])
-    for place in sorted(range(len(found)), key=lambda one: not up[one]):
-        more = min(left, ends[1][place] - ends[0][place])
-        found[place] += more
-        left -= more
-    assert left == 0
-    return found
-
-
 class Population:
     """A population at some corner of what the samples of a panel leave open."""
 
     def __init__(self, shares: list[OpenShares], drawn: np.random.Generator) -> None:
-        def some(ends: FloatArray) -> list[Fraction]:
-            return corner(*ends, tuple(bool(one) for one in drawn.integers(0, 2, ends.shape[1])))
+        self.inputs = [[corner(limits.T, drawn) for limits in np.moveaxis(one.inputs, 1, 0)] for one in shares]
+        self.priors = [corner(one.prior.T, drawn) for one in shares]
+        self.secrets = [[corner(limits.T, drawn) for limits in np.moveaxis(one.secrets, 1, 0)] for one in shares]
+        self.stays = [[end(ends, drawn) for ends in one.stays.T] for one in shares]
 
-        self.inputs = [[some(limits) for limits in np.moveaxis(one.inputs, 1, 0)] for one in shares]
-        self.priors = [some(one.prior) for one in shares]
-        self.secrets = [[some(limits) for limits in np.moveaxis(one.secrets, 1, 0)] for one in shares]
-        self.stays = [[Fraction(float(ends[drawn.integers(0, 2)])) for ends in one.stays.T] for one in shares]
-
-    def begun(self) -> list[Fraction]:
-        """Of new people in the first version, by cell."""
-        return [p * share for p, row in zip(self.priors[0], self.inputs[0], strict=True) for share in row]
-
-    def carried(self, distribution: list[Fraction], t: int) -> list[Fraction]:
-        """To version t, from the one before."""
-        inputs = self.inputs[t]
-        c, a = len(inputs), len(inputs[0])
-        found = [Fraction(0)] * (c * a)
-        for (s, x), u in zip(product(range(len(self.stays[t])), range(a)), distribution, strict=True):
-            for now in range(c):
-                part = u * self.secrets[t][s][now]
-                found[now * a + x] += part * self.stays[t][s]
-                for z in range(a):
-                    found[now * a + z] += part * (1 - self.stays[t][s]) * inputs[now][z]
-        return found
+    def before(self, t: int, node: int, told: Known | None) -> Known:
+        """What is known before version t, of new people or of those of the version before."""
+        if told is None:
+            begun = [p * share for p, row in zip(self.priors[0], self.inputs[0], strict=True) for share in row]
+            return begun, self.priors[t]
+        return carried(told[0], self.secrets[t], self.stays[t], self.inputs[t]), self.priors[t]
 
 
 def panel(seed: int, people: int, waves: int) -> list[pa.Table]:
@@ -149,15 +124,6 @@ def panel(seed: int, people: int, waves: int) -> list[pa.Table]:
     return found
 
 
-def followed(bound: str, tables: list[pa.Table]) -> funnel.History:
-    book = funnel.History(funnel.parse_guarantee(bound))
-    for number, table in enumerate(tables):
-        book.extend(
-            table, key=["id"], secret=["ill"], inputs=["size"], version=f"v{number}", secret_bytes=bytes(range(32))
-        )
-    return book
-
-
 def open_to(book: funnel.History, alpha: Fraction) -> list[OpenShares]:
     """What the samples of all versions leave open, each since the one before."""
     found = []
@@ -172,49 +138,37 @@ def open_to(book: funnel.History, alpha: Fraction) -> list[OpenShares]:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_what_is_decided_holds_in_every_population_that_is_left_open(seed: int, bound: str) -> None:
-    book = followed(bound, panel(seed, 20_000, 3))
+    book = book_of(bound, panel(seed, 20_000, 3))
     allowed = allowed_by(book.guarantee)
     assert allowed.significance == ALPHA
     shares, drawn = open_to(book, ALPHA), np.random.default_rng(seed)
     said = 0
     for _ in range(6):
         population = Population(shares, drawn)
-        distributions: dict[int, list[Fraction]] = {}
-        for t, (step, chapter) in enumerate(zip(book.steps, book.past.chapters, strict=True)):
-            a = len(chapter.joint.inputs)
-            for node, channel in zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True):
-                distribution = population.carried(distributions[node], t) if node else population.begun()
-                rows = step.library[channel]
-                for y, row in enumerate(rows.tolist()):
-                    if (rows != rows[:, :1]).any() and any(row):
-                        said += t > 0
-                        assert within(lifts(population.priors[t], distribution, row), allowed)
-                    place = np.flatnonzero((chapter.parents == node) & (chapter.outputs == y))
-                    distributions |= {
-                        chapter.first + one: [u * row[cell % a] for cell, u in enumerate(distribution)]
-                        for one in place.tolist()
-                    }
+        for t, _, channel, distribution, prior in followed(
+            zip(book.steps, book.past.chapters, strict=True), population.before
+        ):
+            for row in telling(channel):
+                said += t > 0
+                assert within(lifts(prior, distribution, row), allowed)
     assert said
 
 
 def test_a_nominal_bound_is_left_in_some_population() -> None:
     # What robust bounds are for: of channels for the counted frequencies alone, some answers are beyond the bound.
-    book = followed("lip:0.3", panel(3, 1500, 2))
+    book = book_of("lip:0.3", panel(3, 1500, 2))
     allowed = allowed_by(book.guarantee)
     shares, drawn = open_to(book, ALPHA), np.random.default_rng(3)
     beyond = 0
     for _ in range(20):
-        population = Population(shares, drawn)
-        distribution = population.begun()
+        distribution, prior = Population(shares, drawn).before(0, 0, None)
         rows = book.steps[0].library[book.steps[0].drawn_from[0]]
-        beyond += not all(
-            within(lifts(population.priors[0], distribution, row), allowed) for row in rows.tolist() if any(row)
-        )
+        beyond += not all(within(lifts(prior, distribution, row), allowed) for row in rows.tolist() if any(row))
     assert beyond
 
 
 def test_robust_is_nominal_too_for_both_observers() -> None:
-    (*_, robust), (*_, nominal) = (followed(bound, panel(5, 4000, 2)).steps for bound in ("rlip:0.5,0.05", "lip:0.5"))
+    (*_, robust), (*_, nominal) = (book_of(bound, panel(5, 4000, 2)).steps for bound in ("rlip:0.5,0.05", "lip:0.5"))
     assert [one.observer for one in robust.bounded_for] == ["transitions", "mover-stayer"]
     assert robust.level.value <= 0.5
     assert robust.outside == robust.moved == 0
@@ -225,9 +179,9 @@ def test_robust_is_nominal_too_for_both_observers() -> None:
 def test_more_people_leave_more_to_be_said() -> None:
     kept = []
     for people in (1_000, 8_000, 60_000):
-        step = followed("rlip:0.5,0.05", panel(1, people, 2)).steps[-1]
+        step = book_of("rlip:0.5,0.05", panel(1, people, 2)).steps[-1]
         kept.append(step.utility / step.entropy)
-    alone = followed("lip:0.5", panel(1, 60_000, 2)).steps[-1]
+    alone = book_of("lip:0.5", panel(1, 60_000, 2)).steps[-1]
     assert kept == sorted(kept)
     assert kept[-1] > 0.85 * alone.utility / alone.entropy
 

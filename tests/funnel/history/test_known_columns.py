@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,10 @@ import pytest
 import funnel
 from funnel.errors import DataError, SpecError
 from funnel.history.step import Step
-from tests.funnel.history.brute import Cell, Observer, Wave, beyond, lifts, worse
+from tests.funnel.history.brute import beyond, lifts, worse
+from tests.funnel.history.populations import book_of
+from tests.funnel.history.test_members import HouseholdReader
+from tests.funnel.history.unit_brute import Cell, Version
 
 VALUES = [(x, z) for x in range(2) for z in range(2)]
 ROOM = 1 + Fraction(1, 10**9)
@@ -24,12 +28,13 @@ SEEDS = range(4)
 GUARANTEES = (funnel.SRLIP(BUDGET), funnel.Attribute(BUDGET))
 
 Lifts = dict[int, Fraction]
+History = tuple[tuple[str, int], ...]
 Known = tuple[int, ...]
 """Which of the two columns an observer knows."""
 KNOWN: tuple[Known, ...] = tuple(known for size in range(3) for known in combinations(range(2), size))
 
 
-def panel(seed: int, people: int = 60) -> list[Wave]:
+def panel(seed: int, people: int = 60) -> list[Version]:
     """Two versions of two columns, one of which goes with the secret; some people are in one of them alone."""
     rng = np.random.default_rng(seed)
     ill = rng.random(people) < 0.4
@@ -37,7 +42,7 @@ def panel(seed: int, people: int = 60) -> list[Wave]:
     waves = []
     for _ in range(2):
         here = np.flatnonzero(rng.random(people) < 0.9)
-        waves.append({int(i): (int(ill[i]), 2 * int(x[i]) + int(z[i])) for i in here})
+        waves.append({int(i): [(int(ill[i]), 2 * int(x[i]) + int(z[i]))] for i in here})
         changes, again = rng.random(people) < 0.3, rng.random(people) < 0.4
         ill = np.where(changes, again, ill)
         x = np.where(changes, rng.random(people) < np.where(ill, 0.7, 0.3), x).astype(int)
@@ -45,96 +50,18 @@ def panel(seed: int, people: int = 60) -> list[Wave]:
     return waves
 
 
-def published(waves: list[Wave], guarantee: funnel.Guarantee) -> list[Step]:
-    book = funnel.History(guarantee, observers=["transitions"])
-    for number, wave in enumerate(waves):
-        columns = {"ill": [], "x": [], "z": []}
-        for s, cell in wave.values():
-            for name, value in zip(columns, (s, *VALUES[cell]), strict=True):
-                columns[name].append(f"{name}{value}")
-        book.extend(
-            pa.table({"id": list(wave), **columns}),
-            key=["id"],
-            secret=["ill"],
-            inputs=["x", "z"],
-            version=f"v{number}",
-            secret_bytes=bytes(range(32)),
-        )
-    return list(book.steps)
+def published(waves: list[Version], guarantee: funnel.Guarantee) -> list[Step]:
+    return list(book_of(guarantee, map(table, waves), inputs=["x", "z"], observers=["transitions"]).steps)
+
+
+def table(wave: Version) -> pa.Table:
+    rows = [(s, *VALUES[cell]) for ((s, cell),) in wave.values()]
+    columns = {name: [f"{name}{row[i]}" for row in rows] for i, name in enumerate(("ill", "x", "z"))}
+    return pa.table({"id": list(wave), **columns})
 
 
 def values_of(cell: Cell, known: Known) -> tuple[int, ...]:
     return tuple(VALUES[cell[1]][place] for place in known)
-
-
-def rows(step: Step, history: tuple[tuple[str, int], ...]) -> list[list[Fraction]]:
-    """R(y | x, h) of a version, by output and by the cell's number of x and z."""
-    weights = step.rows_for(history)
-    place = {symbol: i for i, symbol in enumerate(step.channel.inputs.symbols)}
-    order = [place[f"x{x}", f"z{z}"] for x, z in VALUES]
-    return [[Fraction(int(row[i]), 2**63) for i in order] for row in weights]
-
-
-def believed(waves: list[Wave], steps: list[Step]) -> Iterator[tuple[str, int | None, Known, str, int, Lifts, Lifts]]:
-    """Of every history and output: version, secret of, what is known and its value, people, and lifts before and after.
-
-    All trajectories through the cells of both versions, each with the probability of what was published on the way.
-    """
-    observer = Observer(waves)
-    first = rows(steps[0], ())
-    followed = Counter(step_people(steps[1]))
-    for history in ((), *((("v0", y),) for y in range(len(first)))):
-        number = 1 if history else 0
-        for version in {0: (0, 1), 1: (1,)}[number]:
-            if not history:
-                paths = {(cell,): p for cell, p in observer.distribution(version).items()}
-            else:
-                paths = {
-                    (cell, after): p * first[history[0][1]][cell[1]] * q
-                    for cell, p in observer.distribution(0).items()
-                    for after, q in observer.change(0, 1, cell).items()
-                }
-            whole = sum(paths.values())
-            if not whole:
-                continue
-            answers = rows(steps[version], history)
-            people = followed[history] if version else len(waves[0])
-            for secret_of in (None, 0) if history else (None,):
-                at = -1 if secret_of is None else 0
-                counted = prior_cells(waves, version, bool(history), secret_of)
-                for known in KNOWN:
-                    for value in sorted({values_of(cell, known) for cell in counted}):
-                        prior = Counter()
-                        for cell, n in counted.items():
-                            if values_of(cell, known) == value:
-                                prior[cell[0]] += n
-                        shares = {s: Fraction(n, prior.total()) for s, n in prior.items()}
-                        inside = {path: p for path, p in paths.items() if values_of(path[at], known) == value}
-                        if not sum(inside.values()):
-                            continue
-                        before = lifts(by_secret(inside, at), shares)
-                        expected = people * sum(inside.values()) / whole
-                        for row in answers:
-                            told = {path: p * row[path[-1][1]] for path, p in inside.items()}
-                            if sum(told.values()):
-                                after = lifts(by_secret(told, at), shares)
-                                yield f"v{version}", secret_of, known, repr((history, value)), expected, before, after
-
-
-def step_people(step: Step) -> dict[tuple[tuple[str, int], ...], int]:
-    found: dict[tuple[tuple[str, int], ...], int] = {}
-    for node, records in zip(step.observed.nodes.tolist(), step.observed.records.tolist(), strict=True):
-        history = tuple(step.past.history(node))
-        found[history] = found.get(history, 0) + records
-    return found
-
-
-def prior_cells(waves: list[Wave], version: int, has_history: bool, secret_of: int | None) -> Counter[Cell]:
-    """Whom the prior counts: people of the version of the secret who came to it with such a history."""
-    if secret_of is not None:
-        return Counter(waves[secret_of].values())
-    here = waves[version]
-    return Counter(cell for i, cell in here.items() if not has_history or i in waves[0])
 
 
 def by_secret(paths: dict[tuple[Cell, ...], Fraction], at: int) -> dict[int, Fraction]:
@@ -142,6 +69,71 @@ def by_secret(paths: dict[tuple[Cell, ...], Fraction], at: int) -> dict[int, Fra
     for path, p in paths.items():
         found[path[at][0]] = found.get(path[at][0], Fraction()) + p
     return found
+
+
+class Belief(NamedTuple):
+    """What is believed before and after an output: by whom, of which row, and of how many with the history."""
+
+    version: int
+    row: int
+    secret_of: str | None
+    place: int
+    known: Known
+    value: str
+    history: History
+    expected: Fraction
+    before: Lifts
+    after: Lifts
+
+
+def believed(reader: HouseholdReader, steps: list[Step]) -> Iterator[Belief]:
+    """Of every history, output, row that something is known of, and what that is."""
+    waves = {wave.version: wave for step in steps for wave in step.waves or (step,)}
+    for t, step in enumerate(steps):
+        deepest = max(map(len, reader.versions[t].values()))
+        for row, wave in enumerate(step.waves or (step,)):
+            for node in wave.followed.tolist():
+                history = tuple(wave.past.history(node))
+                rows = Counter(int(name[1:].partition("#")[0]) for name, _ in history)
+                rows[t] = deepest
+                seen = sorted(rows.items())
+                weights: dict[Any, Fraction] = {path: Fraction(n) for path, n in reader.paths(seen).items()}
+                for at, (name, output) in enumerate(history):
+                    drawn = numbers(waves[name], history[:at])[output]
+                    weights = {path: n * drawn[path[at][1]] for path, n in weights.items()}
+                now, whole = len(history), sum(weights.values())
+                answers = numbers(wave, history)
+                asked_of = [(None if v == t else f"v{v}", v, k) for v, count in seen for k in range(count)]
+                before_of = {v: seen[i - 1][0] if i else None for i, (v, _) in enumerate(seen)}
+                for place, (secret_of, v, k) in enumerate(asked_of):
+                    prior = reader.cells_before(before_of[v], v, k)
+                    for known in KNOWN:
+                        for value in sorted({values_of(cell, known) for cell in prior}):
+                            inside = {p: n for p, n in weights.items() if values_of(p[place], known) == value}
+                            if not (mass := sum(inside.values())):
+                                continue
+                            shares = by_secret({(c,): n for c, n in prior.items() if values_of(c, known) == value}, 0)
+                            total = sum(shares.values())
+                            shares = {s: n / total for s, n in shares.items()}
+                            before = lifts(by_secret(inside, place), shares)
+                            expected = people_of(wave, node) * mass / whole
+                            for answer in answers:
+                                told = {path: n * answer[path[now][1]] for path, n in inside.items()}
+                                if sum(told.values()):
+                                    after = lifts(by_secret(told, place), shares)
+                                    what = (known, str(value), history, expected)
+                                    yield Belief(t, row, secret_of, place, *what, before, after)
+
+
+def people_of(wave: Step, node: int) -> int:
+    return int(wave.observed.records[wave.observed.nodes == node].sum())
+
+
+def numbers(wave: Step, history: History) -> list[list[Fraction]]:
+    """R(y | x, h), by output and by the cell's number of x and z."""
+    place = {symbol: i for i, symbol in enumerate(wave.channel.inputs.symbols)}
+    order = [place[f"x{x}", f"z{z}"] for x, z in VALUES]
+    return [[Fraction(int(row[i]), 2**63) for i in order] for row in wave.rows_for(history)]
 
 
 def asked(guarantee: funnel.Guarantee, known: Known) -> funnel.Guarantee:
@@ -155,25 +147,24 @@ def asked(guarantee: funnel.Guarantee, known: Known) -> funnel.Guarantee:
 def test_no_answer_tells_more_to_those_who_know_columns(guarantee: funnel.Guarantee, seed: int) -> None:
     waves = panel(seed)
     steps = published(waves, guarantee)
-    moved: dict[tuple[int | None, Known], dict[str, Fraction]] = {}
-    outside: dict[tuple[int | None, Known], dict[str, Fraction]] = {}
-    for version, secret_of, known, place, people, before, after in believed(waves, steps):
-        bound = asked(guarantee, known)
-        if beyond(before, bound):
-            assert not worse(after, before, bound, ROOM), (version, secret_of, known, place)
+    moved: dict[tuple[str | None, Known], dict[tuple[History, str], Fraction]] = {}
+    outside: dict[tuple[str | None, Known], dict[tuple[History, str], Fraction]] = {}
+    for one in believed(HouseholdReader(waves), steps):
+        bound = asked(guarantee, one.known)
+        if beyond(one.before, bound):
+            assert not worse(one.after, one.before, bound, ROOM), one
         else:
-            assert not beyond(after, bound), (version, secret_of, known, place)
-        if version == "v1":
-            for found, what in ((moved, before), (outside, after)):
-                of = found.setdefault((secret_of, known), {})
-                if beyond(what, bound):
-                    of[place] = people
+            assert not beyond(one.after, bound), one
+        for found, what in ((moved, one.before), (outside, one.after)) if one.version else ():
+            of = found.setdefault((one.secret_of, one.known), {})
+            if beyond(what, bound):
+                of[one.history, one.value] = one.expected
     told = {(one.observer, one.secret_of): one for one in steps[1].by_observer}
     # Movers and stayers are told of besides, and not bounded here.
     assert len(told) == 2 * len(moved) == 4 * len(KNOWN)
     for (secret_of, known), places in moved.items():
         knows = " and ".join("xz"[place] for place in known)
-        one = told[f"transitions, knowing {knows}" if known else "transitions", None if secret_of is None else "v0"]
+        one = told[f"transitions, knowing {knows}" if known else "transitions", secret_of]
         assert one.bounded
         assert one.moved == math.ceil(sum(places.values()))
         assert one.outside == math.ceil(sum(outside[secret_of, known].values()))
@@ -183,12 +174,12 @@ def test_a_bound_for_who_knows_nothing_is_none_for_them() -> None:
     found = set()
     for seed in SEEDS:
         waves = panel(seed)
-        for version, secret_of, known, _, _, before, after in believed(waves, published(waves, funnel.LIP(BUDGET))):
-            if not beyond(before, funnel.LIP(BUDGET)) and beyond(after, funnel.LIP(BUDGET)):
-                found.add((version, secret_of, known))
+        for one in believed(HouseholdReader(waves), published(waves, funnel.LIP(BUDGET))):
+            if not beyond(one.before, funnel.LIP(BUDGET)) and beyond(one.after, funnel.LIP(BUDGET)):
+                found.add((one.version, one.secret_of, one.known))
     assert all(known for _, _, known in found)
     # In a version itself, and of the secret of an earlier one.
-    assert {("v0", None), ("v1", None), ("v1", 0)} <= {(version, secret_of) for version, secret_of, _ in found}
+    assert {(0, None), (1, None), (1, "v0")} <= {(version, secret_of) for version, secret_of, _ in found}
 
 
 def test_what_is_not_bounded_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -15,10 +16,9 @@ import funnel
 from funnel.history import worst_tables
 from funnel.history.allowed import allowed_by
 from funnel.history.possible_distributions import DistributionSet
-from funnel.joint import FloatArray
-from tests.funnel.history.test_in_population import corner
+from funnel.joint import FloatArray, IntArray
+from tests.funnel.history.populations import Known, book_of, carried, clopper_pearson, corner, end, followed, telling
 from tests.funnel.history.test_possible import lifts, within
-from tests.funnel.history.test_units_in_population import Limits, clopper_pearson
 
 ALPHA, PEOPLE = 0.05, 12_000
 # Inputs are pairs of values of two columns.
@@ -97,36 +97,30 @@ class Population:
     """Shares that no sample rules out: cells as far towards a corner as all limits of a version let them go."""
 
     def __init__(self, samples: list[Sample], drawn: np.random.Generator) -> None:
-        def some(limits: list[Limits]) -> list[Fraction]:
-            low, high = (np.array(ends) for ends in zip(*limits, strict=True))
-            return corner(low, high, tuple(bool(one) for one in drawn.integers(0, 2, len(limits))))
-
         self.cells = []
         for sample in samples:
             wanted = np.array(
                 [
-                    [float(p * x) for x in some(row)]
-                    for p, row in zip(some(sample.priors[0]), sample.inputs, strict=True)
+                    [float(p * x) for x in corner(row, drawn)]
+                    for p, row in zip(corner(sample.priors[0], drawn), sample.inputs, strict=True)
                 ]
             )
             shares = sample.counts / sample.counts.sum()
             steps = (shares + step * (wanted - shares) for step in np.linspace(1, 0, 200))
             self.cells.append(exactly(next(one for one in steps if possible(one, sample))))
-        self.secrets = [[some(row) for row in one.secrets] for one in samples[1:]]
-        self.stays = [[Fraction(one[drawn.integers(0, 2)]) for one in sample.stays] for sample in samples[1:]]
-        self.both = [some(one.both) for one in samples[1:]]
+        self.secrets = [[corner(row, drawn) for row in one.secrets] for one in samples[1:]]
+        self.stays = [[end(one, drawn) for one in sample.stays] for sample in samples[1:]]
+        self.both = [corner(one.both, drawn) for one in samples[1:]]
 
-    def carried(self, distribution: list[Fraction], t: int) -> list[Fraction]:
-        a = len(INPUTS)
-        found = [Fraction(0)] * (2 * a)
-        totals = [sum(self.cells[t][s * a : (s + 1) * a]) for s in range(2)]
-        for (s, x), u in zip(product(range(2), range(a)), distribution, strict=True):
-            for now in range(2):
-                part, stay = u * self.secrets[t - 1][s][now], self.stays[t - 1][s]
-                found[now * a + x] += part * stay
-                for z in range(a):
-                    found[now * a + z] += part * (1 - stay) * self.cells[t][now * a + z] / totals[now]
-        return found
+    def inputs(self, t: int) -> list[list[Fraction]]:
+        """How common inputs are among people with each secret."""
+        rows = [self.cells[t][: len(INPUTS)], self.cells[t][len(INPUTS) :]]
+        return [[one / sum(row) for one in row] for row in rows]
+
+    def before(self, t: int, node: int, told: Known | None) -> Known:
+        if told is None:
+            return self.cells[t], []
+        return carried(told[0], self.secrets[t - 1], self.stays[t - 1], self.inputs(t)), []
 
     def prior(self, t: int, some: list[int], is_new: bool) -> list[Fraction]:
         """How common secrets are among people with these inputs; of all, among those in both versions."""
@@ -152,47 +146,32 @@ def possible(shares: FloatArray, sample: Sample) -> bool:
 
 
 def released(bound: str, versions: int) -> tuple[funnel.History, list[Sample]]:
-    book, tables = funnel.History(funnel.parse_guarantee(bound)), panel(1, versions)
-    for number, table in enumerate(tables):
-        step = book.extend(
-            table,
-            key=["id"],
-            secret=["ill"],
-            inputs=["size", "town"],
-            version=f"v{number}",
-            secret_bytes=bytes(range(32)),
-        )
-        assert step.joint.inputs.symbols == tuple(INPUTS)
+    tables = panel(1, versions)
+    book = book_of(bound, tables, inputs=["size", "town"])
+    assert all(step.joint.inputs.symbols == tuple(INPUTS) for step in book.steps)
     return book, [Sample(t + 1, now, tables[t - 1] if t else None) for t, now in enumerate(tables)]
+
+
+def told_to(channel: IntArray, distribution: list[Fraction]) -> Iterator[tuple[list[int], list[int]]]:
+    """Of every output what may be known, and the row for those inputs alone, where that tells something."""
+    for row, some in product(telling(channel), known()):
+        given = [weight if x in some else 0 for x, weight in enumerate(row)]
+        # Who knows what all rows are the same for learns nothing.
+        is_telling = len({row[x] for x in some}) > 1
+        if is_telling and any(u * given[cell % len(INPUTS)] for cell, u in enumerate(distribution)):
+            yield some, given
 
 
 def beyond(book: funnel.History, samples: list[Sample], populations: int) -> tuple[int, int]:
     """Of outputs of histories, for what may be known: how many tell something later on, and how many are beyond."""
     allowed, drawn, said, wrong = allowed_by(book.guarantee), np.random.default_rng(1), 0, 0
-    a = len(INPUTS)
     for _ in range(populations):
         population = Population(samples, drawn)
-        distributions: dict[int, list[Fraction]] = {}
-        for t, (step, chapter) in enumerate(zip(book.steps, book.past.chapters, strict=True)):
-            for node, channel in zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True):
-                distribution, rows = (
-                    population.carried(distributions[node], t) if node else population.cells[t],
-                    step.library[channel],
-                )
-                for y, row in enumerate(rows.tolist()):
-                    for some in known() if (rows != rows[:, :1]).any() else ():
-                        given = [weight if x in some else 0 for x, weight in enumerate(row)]
-                        # Who knows what all rows are the same for learns nothing.
-                        is_telling = len({row[x] for x in some}) > 1
-                        if is_telling and any(u * given[cell % a] for cell, u in enumerate(distribution)):
-                            said += t > 0
-                            wrong += not within(
-                                lifts(population.prior(t, some, not node), distribution, given), allowed
-                            )
-                    for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
-                        distributions[chapter.first + place] = [
-                            u * row[cell % a] for cell, u in enumerate(distribution)
-                        ]
+        pairs = zip(book.steps, book.past.chapters, strict=True)
+        for t, node, channel, distribution, _ in followed(pairs, population.before):
+            for some, given in told_to(channel, distribution):
+                said += t > 0
+                wrong += not within(lifts(population.prior(t, some, not node), distribution, given), allowed)
     return said, wrong
 
 

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import funnel
 from funnel.history.step import Step
-from tests.funnel.history.brute import beyond, lifts, worse
-from tests.funnel.history.test_known_columns import KNOWN, VALUES, Known, Lifts, asked, by_secret, values_of
+from tests.funnel.history.brute import beyond, worse
+from tests.funnel.history.test_known_columns import BUDGET, GUARANTEES, KNOWN, ROOM, VALUES, History, asked, believed
 from tests.funnel.history.test_members import HouseholdReader
 from tests.funnel.history.test_waves import Book
 from tests.funnel.history.unit_brute import Cell, UnitReader, Version
-
-ROOM = 1 + Fraction(1, 10**9)
-BUDGET = 0.5
-GUARANTEES = (funnel.SRLIP(BUDGET), funnel.Attribute(BUDGET))
-History = tuple[tuple[str, int], ...]
 
 
 class SharingReader(HouseholdReader):
@@ -60,71 +52,6 @@ class TwoColumns(Book):
 def published(versions: list[Version], guarantee: funnel.Guarantee) -> list[Step]:
     book = TwoColumns(guarantee, read_alone=False, seed=1)
     return [book.extend(version).step for version in versions]
-
-
-class Belief(NamedTuple):
-    """What is believed before and after an output: by whom, of which row, and of how many with the history."""
-
-    version: int
-    row: int
-    secret_of: str | None
-    place: int
-    known: Known
-    value: str
-    history: History
-    expected: float
-    before: Lifts
-    after: Lifts
-
-
-def believed(reader: HouseholdReader, steps: list[Step]) -> Iterator[Belief]:
-    """Of every history, output, row that something is known of, and what that is."""
-    waves = {wave.version: wave for step in steps for wave in step.waves}
-    for t, step in enumerate(steps):
-        deepest = max(map(len, reader.versions[t].values()))
-        for row, wave in enumerate(step.waves):
-            for node in wave.followed.tolist():
-                history = tuple(wave.past.history(node))
-                rows = Counter(int(name[1:].partition("#")[0]) for name, _ in history)
-                rows[t] = deepest
-                seen = sorted(rows.items())
-                weights: dict[Any, Fraction] = {path: Fraction(n) for path, n in reader.paths(seen).items()}
-                for at, (name, output) in enumerate(history):
-                    drawn = numbers(waves[name], history[:at])[output]
-                    weights = {path: n * drawn[path[at][1]] for path, n in weights.items()}
-                now, whole = len(history), sum(weights.values())
-                answers = numbers(wave, history)
-                asked_of = [(None if v == t else f"v{v}", v, k) for v, count in seen for k in range(count)]
-                before_of = {v: seen[i - 1][0] if i else None for i, (v, _) in enumerate(seen)}
-                for place, (secret_of, v, k) in enumerate(asked_of):
-                    prior = reader.cells_before(before_of[v], v, k)
-                    for known in KNOWN:
-                        for value in sorted({values_of(cell, known) for cell in prior}):
-                            inside = {p: n for p, n in weights.items() if values_of(p[place], known) == value}
-                            if not (mass := sum(inside.values())):
-                                continue
-                            shares = by_secret({(c,): n for c, n in prior.items() if values_of(c, known) == value}, 0)
-                            total = sum(shares.values())
-                            shares = {s: n / total for s, n in shares.items()}
-                            before = lifts(by_secret(inside, place), shares)
-                            expected = people_of(wave, node) * mass / whole
-                            for answer in answers:
-                                told = {path: n * answer[path[now][1]] for path, n in inside.items()}
-                                if sum(told.values()):
-                                    after = lifts(by_secret(told, place), shares)
-                                    what = (known, str(value), history, float(expected))
-                                    yield Belief(t, row, secret_of, place, *what, before, after)
-
-
-def people_of(wave: Step, node: int) -> int:
-    return int(wave.observed.records[wave.observed.nodes == node].sum())
-
-
-def numbers(wave: Step, history: History) -> list[list[Fraction]]:
-    """R(y | x, h), by output and by the cell's number of x and z."""
-    place = {symbol: i for i, symbol in enumerate(wave.channel.inputs.symbols)}
-    order = [place[f"x{x}", f"z{z}"] for x, z in VALUES]
-    return [[Fraction(int(row[i]), 2**63) for i in order] for row in wave.rows_for(history)]
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one secret", "secrets of their own"])

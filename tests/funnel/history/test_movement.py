@@ -9,7 +9,7 @@ import pytest
 
 from funnel import LIP, RLIP, fit
 from funnel.history.allowed import require_posterior
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
 from funnel.history.observed import Observed
@@ -70,7 +70,7 @@ def test_what_nobody_counted_and_what_has_other_columns_is_not_told(third: tuple
 
 def test_guesses_of_a_first_version_are_those_of_its_protocol() -> None:
     target = fit("optimal", BEFORE, LIP(0.4))
-    step = follow(Past(), first_people(BEFORE), LIP(0.4), "1", target=target, read_alone=True)
+    step = VersionTerms(LIP(0.4), "1", target=target).decide(Past(), first_people(BEFORE))
     found = guesses(step)
     seen = BEFORE.p @ target.matrix.T
     assert found.prior == pytest.approx(BEFORE.p_secret.max()) == pytest.approx(found.before)
@@ -83,7 +83,7 @@ def test_guesses_of_a_first_version_are_those_of_its_protocol() -> None:
 
 def test_more_versions_never_make_the_best_guess_worse() -> None:
     past, observed = second_version()
-    step = follow(past, observed, LIP(0.4), "2", read_alone=True)
+    step = VersionTerms(LIP(0.4), "2").decide(past, observed)
     found = guesses(step)
     assert found.after >= found.before - 1e-12
     assert found.information_after >= found.information_before - 1e-12
@@ -92,6 +92,6 @@ def test_more_versions_never_make_the_best_guess_worse() -> None:
 def test_guesses_need_no_limits_of_how_rows_follow_one_another() -> None:
     """A robust bound has been decided by then: of rows that were drawn their published distributions are known."""
     past, observed = second_version()
-    step = follow(past, observed, LIP(0.4), "2", read_alone=True)
+    step = VersionTerms(LIP(0.4), "2").decide(past, observed)
     rows = replace(step, guarantee=require_posterior(RLIP(0.4, 0.05)), observed=replace(observed, of_units=True))
     assert guesses(rows) == guesses(step)

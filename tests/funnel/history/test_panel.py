@@ -17,6 +17,7 @@ from funnel.history.observed import Secrets
 from funnel.history.step import Step
 from tests import chance
 from tests.funnel.history.brute import Observer, Wave, beyond, lifts, panels, table_of, worse
+from tests.funnel.history.unit_brute import by_secret
 
 SECRET = bytes(range(32))
 GUARANTEES = [
@@ -88,21 +89,16 @@ def test_every_distribution_and_every_decision_against_all_trajectories(
             for place in (None, *range(len(record))):
                 of = None if place is None else record[place][0]
                 known = record if place is None else record[:place]
-                prior = observer.prior(known[-1][0] if known else None, version if of is None else of)
+                prior = observer.secrets(known[-1][0] if known else None, version if of is None else of)
                 distribution = observer.before([(v, row) for v, _, row in record], version, place)
-                alone: dict[int, Fraction] = {}
-                for (s, _), p in distribution.items():
-                    alone[s] = alone.get(s, Fraction(0)) + p
-                before = lifts(alone, prior)
+                before = lifts(by_secret(distribution), prior)
                 is_moved, is_outside = beyond(before, guarantee), False
                 for y in range(len(rows)):
                     row = given_input(rows, step, y)
-                    after: dict[int, Fraction] = {}
-                    for (s, x), p in distribution.items():
-                        after[s] = after.get(s, Fraction(0)) + p * row[x]
-                    if not sum(after.values()):
+                    after = {cell: p * row[cell[1]] for cell, p in distribution.items()}
+                    if not any(after.values()):
                         continue
-                    now = lifts(after, prior)
+                    now = lifts(by_secret(after), prior)
                     if is_moved:
                         assert not worse(now, before, guarantee, ROOM)
                         is_outside |= beyond(now, guarantee)
@@ -171,8 +167,8 @@ def test_where_nothing_changes_all_versions_together_are_within_the_bound(
     wave = waves[0]
     book = funnel.History(guarantee)
     steps = [extended(book, wave, f"v{version}") for version in range(4)]
-    distribution = Observer([wave]).distribution(0)
-    prior = Observer([wave]).prior(None, 0)
+    distribution = Observer([wave]).first(0)
+    prior = Observer([wave]).secrets(None, 0)
     paths: dict[tuple[tuple[str, int], ...], dict[tuple[int, int], Fraction]] = {(): distribution}
     for version, step in enumerate(steps):
         longer = {}
@@ -187,10 +183,7 @@ def test_where_nothing_changes_all_versions_together_are_within_the_bound(
                     longer[(*history, (f"v{version}", y))] = after
         paths = longer
         for masses in paths.values():
-            secrets: dict[int, Fraction] = {}
-            for (s, _), p in masses.items():
-                secrets[s] = secrets.get(s, Fraction(0)) + p
-            assert not beyond(lifts(secrets, prior), guarantee)
+            assert not beyond(lifts(by_secret(masses), prior), guarantee)
         assert step.moved == step.outside == 0
 
 
@@ -282,10 +275,8 @@ def test_each_version_alone_would_leave_many_outside() -> None:
     some = [person for person in waves[last] if len(told[person]) == len(waves)][:60]
     for person in some:
         distribution = observer.before(told[person][:-1], last)
-        after: dict[int, Fraction] = {}
-        for (s, x), p in distribution.items():
-            after[s] = after.get(s, Fraction(0)) + p * told[person][-1][1][x]
-        outside += beyond(lifts(after, observer.prior(last - 1, last)), guarantee)
+        after = {cell: p * told[person][-1][1][cell[1]] for cell, p in distribution.items()}
+        outside += beyond(lifts(by_secret(after), observer.secrets(last - 1, last)), guarantee)
     assert outside > len(some) // 20
 
 

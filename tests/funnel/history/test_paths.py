@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Alphabet, Joint
+from funnel import LDP, LIP, Joint
 from funnel.errors import SpecError
 from funnel.history.paths import Paths
 from funnel.protocol import DENOMINATOR, WeightArray, exact_sums
@@ -33,9 +33,9 @@ def channels(draw: st.DrawFn, a: int) -> WeightArray:
 def three_versions(draw: st.DrawFn) -> tuple[Paths, Paths, Paths]:
     joint = draw(joints(max_secrets=3, max_inputs=3))
     a = len(joint.inputs)
-    first = Paths.of(joint, "one", draw(channels(a)))
-    second = first.extended("two", [draw(channels(a)) for _ in first.histories])
-    return first, second, second.extended("three", [draw(channels(a)) for _ in second.histories])
+    first = Paths.of(joint, draw(channels(a)))
+    second = first.extended([draw(channels(a)) for _ in first.histories])
+    return first, second, second.extended([draw(channels(a)) for _ in second.histories])
 
 
 @given(three_versions())
@@ -93,8 +93,8 @@ def test_the_joint_level_is_that_of_every_path_by_the_definition(versions: tuple
 def test_independent_draws_reach_the_level_of_the_product_of_their_channels() -> None:
     joint = Joint.from_counts([[30, 10], [10, 50]])
     first = funnel.fit("grr", joint, LDP(0.5)).weights
-    twice = Paths.of(joint, "1", first).extended("2", [first, first])
-    again = Paths.of(joint, "1", first).extended("2", [np.full((1, 2), DENOMINATOR, dtype=np.uint64)] * 2)
+    twice = Paths.of(joint, first).extended([first, first])
+    again = Paths.of(joint, first).extended([np.full((1, 2), DENOMINATOR, dtype=np.uint64)] * 2)
     # A constant says nothing more; a fresh draw does.
     bound = LDP(0.5)
     assert bound.level_for(joint, again.weights).value == bound.level_for(joint, first).value
@@ -106,31 +106,16 @@ def test_independent_draws_reach_the_level_of_the_product_of_their_channels() ->
     )
 
 
-def test_the_protocol_of_one_version_is_that_of_the_weights() -> None:
+def test_the_protocol_of_the_last_version_is_that_of_its_weights() -> None:
     joint = Joint.from_counts([[3, 1], [1, 5]])
     half = np.array([[2**62, 0], [2**62, 2**63]], dtype=np.uint64)
-    paths = Paths.of(joint, "1", half).extended("2", [half, half])
+    paths = Paths.of(joint, half).extended([half, half])
     assert paths.histories == ((0, 0), (0, 1), (1, 0), (1, 1))
-    outputs = Alphabet.of(("a", "b"), 2, "Y")
-    assert (paths.of_version("2", outputs).weights == half).all()
-    assert (paths.of_version("1", outputs).weights == half).all()
+    assert (paths.last.weights == half).all()
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    joint = Joint.from_counts([[3, 1], [1, 5]])
+def test_channels_that_are_none_are_refused() -> None:
     half = np.full((2, 2), 2**62, dtype=np.uint64)
-    paths = Paths.of(joint, "1", half)
-    with pytest.raises(SpecError, match="1 channels were given for 2 paths"):
-        paths.extended("2", [half])
-    with pytest.raises(SpecError, match="'1' is among the paths"):
-        paths.extended("1", [half, half])
+    paths = Paths.of(Joint.from_counts([[3, 1], [1, 5]]), half)
     with pytest.raises(SpecError, match=r"sum to exactly 2\^63"):
-        paths.extended("2", [half, half - np.uint64(1)])
-    with pytest.raises(SpecError, match="unsigned 64-bit weights of shape"):
-        paths.extended("2", [half, half[:, :1]])
-    with pytest.raises(SpecError, match="no version '3'"):
-        paths.of_version("3", Alphabet.of(None, 2, "Y"))
-    with pytest.raises(SpecError, match="more outputs than the 1"):
-        paths.of_version("1", Alphabet.of(None, 1, "Y"))
-    with pytest.raises(SpecError, match="listed twice"):
-        Paths(joint, ("1",), ((0,), (0,)), half)
+        paths.extended([half, half - np.uint64(1)])

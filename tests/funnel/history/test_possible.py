@@ -20,7 +20,7 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, attending, expected_people
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.move_limits import MoveLimits
 from funnel.history.open_shares import shares_under_noise
 from funnel.history.past import Chapter, Past
@@ -31,6 +31,7 @@ from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import marginal_weights
 from funnel.solver.optimum import optimal
+from tests.funnel.history.populations import Known, carried, followed, telling
 
 BOUNDS = ("lip:0.7", "alip:1.0,0.5", "ldp:1.0", "pml:0.6")
 
@@ -44,24 +45,21 @@ class Tables:
 
     def distribution(self, v: int, u: list[Fraction]) -> list[Fraction]:
         """Of a history whose last wave is v, one wave later; by cell."""
-        c, a = self.counts[v].shape
         moves, now = self.moves[v], self.counts[v + 1]
-        found = [Fraction(0)] * (c * a)
-        for before, share in enumerate(u):
-            s, x = divmod(before, a)
-            stay, left = int(moves.stayed[s, 0]), int(moves.left[s, 0])
-            for t in range(c):
-                part = share * Fraction(int(moves.secrets[s, t]), int(moves.secrets[s].sum()))
-                found[t * a + x] += part * Fraction(stay, stay + left)
-                for z in range(a):
-                    leaving = Fraction(left, stay + left) * Fraction(int(now[t, z]), int(now[t].sum()))
-                    found[t * a + z] += part * leaving
-        return found
+        stays = [
+            Fraction(int(stay), int(stay + left))
+            for stay, left in zip(moves.stayed[:, 0], moves.left[:, 0], strict=True)
+        ]
+        return carried(u, [shares(row) for row in moves.secrets], stays, [shares(row) for row in now])
 
     def prior(self, t: int, is_new: bool) -> list[Fraction]:
         """How common secrets are in a wave: of new people, or of those who were in the wave before."""
         table = self.counts[t].sum(axis=1) if is_new else self.moves[t - 1].secrets.sum(axis=0)
-        return [Fraction(int(n), int(table.sum())) for n in table]
+        return shares(table)
+
+
+def shares(counts: IntArray) -> list[Fraction]:
+    return [Fraction(int(n), int(counts.sum())) for n in counts]
 
 
 def alphabets(c: int, a: int) -> tuple[Alphabet, Alphabet]:
@@ -182,7 +180,7 @@ def test_what_is_decided_holds_for_whatever_is_within_the_limits(case: Case, bou
         who = attending(past, expected, known, float(joint.n))
         observed = expected_people(past, who, joint, distributions, limits)
         target = optimal(joint, guarantee, time_limit=0.2).protocol
-        step = follow(past, observed, guarantee, f"v{t}", target=target, read_alone=True, budget=0.2)
+        step = VersionTerms(guarantee, f"v{t}", target=target, budget=0.2).decide(past, observed)
         steps.append(step)
         b = len(target.outputs)
         pairs = np.arange(len(step.followed) * b)
@@ -192,23 +190,13 @@ def test_what_is_decided_holds_for_whatever_is_within_the_limits(case: Case, bou
         past = past.followed_by(chapter)
         nodes = chapter.first + np.arange(int(possible.sum()))
         expected = Expected(nodes, mass[possible], np.zeros(t + 1))
-    after: dict[int, list[Fraction]] = {}
-    a = true.counts[0].shape[1]
-    for t, step in enumerate(steps):
-        for node, drawn in zip(step.followed.tolist(), step.drawn_from.tolist(), strict=True):
-            channel = step.library[drawn]
-            counts = [Fraction(int(n)) for n in true.counts[t].ravel()]
-            distribution = counts if node == 0 else true.distribution(t - 1, after[node])
-            for y, row in enumerate(channel.tolist()):
-                if not any(row):
-                    continue
-                if (channel != channel[:, :1]).any():
-                    assert within(lifts(true.prior(t, node == 0), distribution, row), allowed)
-                place = np.flatnonzero((past.chapters[t].parents == node) & (past.chapters[t].outputs == y))
-                for one in place.tolist():
-                    after[past.chapters[t].first + one] = [
-                        share * row[cell % a] for cell, share in enumerate(distribution)
-                    ]
+
+    def before(t: int, node: int, told: Known | None) -> Known:
+        counts = [Fraction(int(n)) for n in true.counts[t].ravel()]
+        return true.distribution(t - 1, told[0]) if told else counts, true.prior(t, told is None)
+
+    for *_, channel, distribution, prior in followed(zip(steps, past.chapters, strict=True), before):
+        assert all(within(lifts(prior, distribution, row), allowed) for row in telling(channel))
 
 
 def test_little_noise_leaves_nearly_all_to_be_said() -> None:
@@ -225,7 +213,7 @@ def test_little_noise_leaves_nearly_all_to_be_said() -> None:
             who = attending(past, expected, {0: float(joint.n)} if t else {}, float(joint.n))
             observed = expected_people(past, who, joint, distributions, limits)
             target = optimal(joint, guarantee, time_limit=0.1).protocol
-            step = follow(past, observed, guarantee, f"v{t}", target=target, read_alone=True, budget=1.0)
+            step = VersionTerms(guarantee, f"v{t}", target=target, budget=1.0).decide(past, observed)
             b = len(target.outputs)
             past = past.followed_by(step.chapter(np.zeros(b, np.int64), np.arange(b)))
             expected = Expected(1 + np.arange(b), step.channel.marginal / 2.0**63 * joint.n, np.zeros(1))

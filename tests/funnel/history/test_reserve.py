@@ -7,7 +7,7 @@ import pytest
 
 from funnel import LIP, Joint
 from funnel.history.changes import Changes
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.version_forecast import ReserveCost, cost_of, moved_next
@@ -17,7 +17,7 @@ BEFORE = Joint.from_counts([[60, 30, 10], [10, 30, 60]])
 
 def weighed(past: Past, observed: Observed, reserve: float = 1.0) -> ReserveCost:
     """The next version under a reserve, as it would be released."""
-    return cost_of(follow(past, observed, LIP(0.4), str(len(past) + 1), reserve=reserve, read_alone=True))
+    return cost_of(VersionTerms(LIP(0.4), str(len(past) + 1), reserve=reserve).decide(past, observed))
 
 
 def second_version(reserve: float = 1.0) -> tuple[Past, Observed]:

@@ -41,7 +41,7 @@ def _prefix(paths: Paths, t: int) -> Paths:
     weights = np.zeros((len(short), len(paths.joint.inputs)), dtype=np.uint64)
     for history, row in zip(paths.histories, paths.weights, strict=True):
         weights[short.index(history[:t])] += row
-    return Paths(paths.joint, paths.versions[:t], tuple(short), weights)
+    return Paths(paths.joint, tuple(short), weights)
 
 
 def test_after_the_full_budget_no_path_has_anything_left() -> None:

@@ -9,7 +9,7 @@ import pytest
 import funnel
 from funnel.alphabet import Alphabet
 from funnel.history.changes import Changes
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.library import integer_library
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -114,7 +114,9 @@ def unchanged_people(bound: funnel.Guarantee) -> tuple[Past, Observed]:
     cells = random.choice(8, size=4000, p=random.dirichlet(np.ones(8) * 3))
     joint = funnel.Joint.from_counts(np.bincount(cells, minlength=8).reshape(2, 4))
     silent = as_protocol(joint, np.ones((1, 4)))
-    first = follow(Past(), Observed.counted(joint, {}, np.zeros(4000, int), cells % 4), bound, "a", target=silent)
+    first = VersionTerms(bound, "a", target=silent).decide(
+        Past(), Observed.counted(joint, {}, np.zeros(4000, int), cells % 4), read_alone=False
+    )
     past = Past().followed_by(first.chapter(np.zeros(1, int), np.zeros(1, int)))
     return past, Observed.counted(joint, {0: Changes.counted(cells, cells)}, np.ones(4000, int), cells % 4)
 
@@ -123,7 +125,7 @@ def unchanged_people(bound: funnel.Guarantee) -> tuple[Past, Observed]:
 def test_where_nothing_was_said_yet_the_worth_is_that_of_the_certified_design(epsilon: float) -> None:
     past, observed = unchanged_people(funnel.LIP(epsilon))
     design = funnel.optimal(observed.joint, funnel.LIP(epsilon), utility="estimation")
-    step = follow(past, observed, funnel.LIP(epsilon), "b", utility=Estimation(), read_alone=True)
+    step = VersionTerms(funnel.LIP(epsilon), "b", utility=Estimation()).decide(past, observed)
     reached = Estimation().told(observed.joint, step.channel)
     assert 0.97 * design.bound <= reached <= design.bound + 1e-9
     assert step.outside == 0
@@ -134,7 +136,7 @@ def test_versions_for_estimates_are_worth_more_and_those_for_a_number_explain_mo
     past, observed = second_version(seed, 2_000, a=4)
     numbers = Variance({symbol: float(3**x) for x, symbol in enumerate(observed.joint.inputs.symbols)})
     utilities, bound = (Information(), Estimation(), numbers), funnel.LIP(0.3)
-    steps = [follow(past, observed, bound, "b", utility=useful, read_alone=True) for useful in utilities]
+    steps = [VersionTerms(bound, "b", utility=useful).decide(past, observed) for useful in utilities]
     told = np.array([[useful.told(observed.joint, step.channel) for useful in utilities] for step in steps])
     for step in steps:
         assert step.level.value <= 0.3 + 1e-9

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import beta
 
 import funnel
 from funnel.history import open_shares, possible_distributions, waves
@@ -17,8 +15,18 @@ from funnel.history.allowed import allowed_by
 from funnel.history.move_limits import MoveLimits
 from funnel.history.possible_distributions import DistributionSet
 from funnel.history.unit_rows import UnitRows, row_changes, second_rows
-from funnel.joint import FloatArray, IntArray, Joint
-from tests.funnel.history.test_in_population import corner
+from funnel.joint import FloatArray, Joint
+from tests.funnel.history.populations import (
+    Known,
+    book_of,
+    carried,
+    clopper_pearson,
+    corner,
+    end,
+    followed,
+    noted_orders,
+    telling,
+)
 from tests.funnel.history.test_possible import alphabets, lifts, within
 
 ALPHA = 0.05
@@ -56,23 +64,8 @@ def table(version: dict[int, Unit]) -> pa.Table:
     return pa.table({name: list(values) for name, values in named.items()})
 
 
-def followed(bound: str, versions: list[dict[int, Unit]]) -> funnel.History:
-    book = funnel.History(funnel.parse_guarantee(bound))
-    for number, version in enumerate(versions):
-        book.extend(
-            table(version), key=["visit"], unit=["id"], secret=["ill"], inputs=["size"], version=f"v{number}",
-            secret_bytes=bytes(range(32)),
-        )  # fmt: skip
-    return book
-
-
-Limits = tuple[float, float]
-
-
-def clopper_pearson(number: int, trials: int, tail: float) -> Limits:
-    """As scipy has it: nothing of how funnel finds limits."""
-    low = float(beta.ppf(tail, number, trials - number + 1)) if number else 0.0
-    return low, float(beta.isf(tail, number + 1, trials - number)) if number < trials else 1.0
+def books(bound: str, versions: list[dict[int, Unit]]) -> funnel.History:
+    return book_of(bound, map(table, versions), key=["visit"], unit=["id"])
 
 
 class Sample:
@@ -108,44 +101,22 @@ class Population:
     """Shares at a corner of what samples leave open."""
 
     def __init__(self, samples: list[Sample], drawn: np.random.Generator) -> None:
-        def some(limits: list[Limits]) -> list[Fraction]:
-            low, high = (np.array(ends) for ends in zip(*limits, strict=True))
-            return corner(low, high, tuple(bool(one) for one in drawn.integers(0, 2, len(limits))))
+        self.inputs = [[corner(row, drawn) for row in one.inputs] for one in samples]
+        self.prior = [corner(one.prior, drawn) for one in samples]
+        self.rows = [[end(one, drawn) for one in sample.rows] for sample in samples]
+        self.secrets = [[corner(row, drawn) for row in one.secrets] for one in samples]
+        self.stays = [[end(one, drawn) for one in sample.stays] for sample in samples]
+        self.both = [corner(one.both, drawn) for one in samples]
 
-        def end(limits: Limits) -> Fraction:
-            return Fraction(limits[int(drawn.integers(0, 2))])
-
-        self.inputs = [[some(row) for row in one.inputs] for one in samples]
-        self.prior = [some(one.prior) for one in samples]
-        self.rows = [[end(one) for one in sample.rows] for sample in samples]
-        self.secrets = [[some(row) for row in one.secrets] for one in samples]
-        self.stays = [[end(one) for one in sample.stays] for sample in samples]
-        self.both = [some(one.both) for one in samples]
-
-    def begun(self, t: int) -> list[Fraction]:
-        return [p * x for p, row in zip(self.prior[t], self.inputs[t], strict=True) for x in row]
-
-    def next_row(self, distribution: list[Fraction], t: int) -> list[Fraction]:
+    def before(self, t: int, row: int, told: Known | None) -> Known:
+        """What is known before a row of version t, of new units or of those with a history."""
+        if told is None:
+            return [p * x for p, of in zip(self.prior[t], self.inputs[t], strict=True) for x in of], self.prior[t]
+        if row == 1:
+            return carried(told[0], self.secrets[t], self.stays[t], self.inputs[t]), self.both[t]
         c = len(self.rows[t])
         same = [[Fraction(s == now) for now in range(c)] for s in range(c)]
-        return self._carried(distribution, same, self.rows[t], self.inputs[t])
-
-    def next_version(self, distribution: list[Fraction], t: int) -> list[Fraction]:
-        return self._carried(distribution, self.secrets[t], self.stays[t], self.inputs[t])
-
-    @staticmethod
-    def _carried(
-        distribution: list[Fraction], secrets: list[list[Fraction]], stays: list[Fraction], inputs: list[list[Fraction]]
-    ) -> list[Fraction]:
-        c, a = len(inputs), len(inputs[0])
-        found = [Fraction(0)] * (c * a)
-        for (s, x), u in zip(product(range(c), range(a)), distribution, strict=True):
-            for now in range(c):
-                part = u * secrets[s][now]
-                found[now * a + x] += part * stays[s]
-                for z in range(a):
-                    found[now * a + z] += part * (1 - stays[s]) * inputs[now][z]
-        return found
+        return carried(told[0], same, self.rows[t], self.inputs[t]), told[1]
 
 
 def samples_of(book: funnel.History, versions: list[dict[int, Unit]], orders: list[UnitRows]) -> list[Sample]:
@@ -171,45 +142,28 @@ def released(
     bound: str, seed: int, units: int, monkeypatch: pytest.MonkeyPatch, versions: int = 2, more: float = 0.3
 ) -> tuple[funnel.History, list[Sample]]:
     """Some versions, and what their samples leave open, in the order in which rows were put."""
-    orders: list[UnitRows] = []
-    ordered = UnitRows.ordered
-
-    def noted(numbers: IntArray, order: np.ndarray) -> UnitRows:
-        orders.append(ordered(numbers, order))
-        return orders[-1]
-
-    with monkeypatch.context() as patched:
-        patched.setattr(UnitRows, "ordered", noted)
-        made = visits(seed, units, versions, more)
-        book = followed(bound, made)
+    made = visits(seed, units, versions, more)
+    with noted_orders(monkeypatch) as orders:
+        book = books(bound, made)
     return book, samples_of(book, made, orders)
 
 
 def beyond(book: funnel.History, samples: list[Sample], seed: int, populations: int) -> tuple[int, int]:
     """Of outputs of all histories that tell something: how many there are in later rows, and how many are beyond."""
     allowed, drawn, said, wrong = allowed_by(book.guarantee), np.random.default_rng(seed), 0, 0
-    chapters = iter(book.past.chapters)
-    rows = [(t, wave, next(chapters)) for t, step in enumerate(book.steps) for wave in step.waves]
+    chapters = book.past.chapters
+    waves_of = [(t, wave) for t, step in enumerate(book.steps) for wave in step.waves]
+    pairs = list(zip((wave for _, wave in waves_of), chapters, strict=True))
     for _ in range(populations):
         population = Population(samples, drawn)
-        known: dict[int, tuple[list[Fraction], list[Fraction]]] = {}
-        for t, wave, chapter in rows:
-            a = len(chapter.joint.inputs)
-            for node, channel in zip(wave.followed.tolist(), wave.drawn_from.tolist(), strict=True):
-                if chapter.row > 1:
-                    distribution, prior = population.next_row(known[node][0], t), known[node][1]
-                elif node:
-                    distribution, prior = population.next_version(known[node][0], t), population.both[t]
-                else:
-                    distribution, prior = population.begun(t), population.prior[t]
-                channels = wave.library[channel]
-                for y, row in enumerate(channels.tolist()):
-                    if (channels != channels[:, :1]).any() and any(row):
-                        said += chapter.row > 1
-                        wrong += not within(lifts(prior, distribution, row), allowed)
-                    for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
-                        told = [u * row[cell % a] for cell, u in enumerate(distribution)]
-                        known[chapter.first + place] = told, prior
+
+        def before(number: int, node: int, told: Known | None, population: Population = population) -> Known:
+            return population.before(waves_of[number][0], chapters[number].row, told)
+
+        for number, _, channel, distribution, prior in followed(pairs, before):
+            for row in telling(channel):
+                said += chapters[number].row > 1
+                wrong += not within(lifts(prior, distribution, row), allowed)
     return said, wrong
 
 
@@ -314,4 +268,4 @@ def test_rows_with_secrets_of_their_own_are_not_bounded_in_a_population() -> Non
 def test_rows_without_limits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waves._CountedRows, "_limits", lambda *_: None)
     with pytest.raises(funnel.errors.SpecError, match="count first and second rows"):
-        followed("rlip:0.5,0.05", visits(1, 50, 1))
+        books("rlip:0.5,0.05", visits(1, 50, 1))

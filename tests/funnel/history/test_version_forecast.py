@@ -9,11 +9,10 @@ import pytest
 
 from funnel import LIP, PerfectPrivacy, fit
 from funnel.guarantees.base import Guarantee
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.schedule import schedule_cost
 from funnel.history.version_forecast import BEGINNINGS, first_people, forecast_version
-from funnel.history.version_terms import VersionTerms
 from funnel.protocol import Protocol
 from funnel.release.public.comparison import weighed
 from tests.funnel.history.test_reserve import BEFORE, second_version
@@ -28,7 +27,7 @@ def test_a_second_version_is_weighed_given_its_histories() -> None:
     target = fit("optimal", observed.joint, LIP(0.4))
     found = forecast_version(past, observed, terms(LIP(0.4), target, 0.9), (1.0, 0.8))
     assert [cost.reserve for cost in found.costs] == [1.0, 0.9, 0.8]
-    step = follow(past, observed, LIP(0.4), "planned", target=target, reserve=0.9, read_alone=True)
+    step = VersionTerms(LIP(0.4), "planned", target=target, reserve=0.9).decide(past, observed)
     told = found.to_dict()
     assert found.declared.reserve == 0.9
     assert told["share"] == pytest.approx(step.utility / step.entropy)

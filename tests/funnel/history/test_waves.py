@@ -17,13 +17,13 @@ import funnel
 from funnel.errors import SpecError
 from funnel.history import following
 from funnel.history.changes import Changes
+from funnel.history.following import VersionTerms
 from funnel.history.past import Past
 from funnel.history.unit_rows import UnitRows, row_changes
-from funnel.history.version_terms import VersionTerms
 from funnel.history.waves import CountedUnits, UnitVersion, Waves, follow_waves
 from funnel.joint import IntArray
 from funnel.sampling.codes import input_codes
-from tests.funnel.history.unit_brute import Cell, UnitReader, Version, by_secret, moved
+from tests.funnel.history.unit_brute import Cell, UnitReader, Version, by_secret, drawn, moved
 
 SECRET = bytes(range(32))
 ROOM = 1 + Fraction(1, 10**9)
@@ -77,7 +77,7 @@ class Book:
         waves = follow_waves(
             UnitVersion(self.past, UnitRows(units, places), cells, joint, nodes, terms),
             CountedUnits(self._changes(version), self.read_alone),
-            lambda step, rows, had: self._drawn(step, cells[rows] % len(inputs), had),
+            lambda step, rows, had: drawn(self.random, step, cells[rows] % len(inputs), had),
         )
         self.done.append((version, waves))
         self.past = waves.past
@@ -112,17 +112,6 @@ class Book:
             ]
             found[ordinal] = Changes.counted(np.array(cells, dtype=int), np.array(now, dtype=int))
         return found
-
-    def _drawn(self, step: Any, xs: IntArray, had: IntArray) -> IntArray:
-        channels = step.drawn_from[np.searchsorted(step.followed, had)]
-        distributions = step.library[channels, :, xs].astype(float) / 2**63
-        return np.array(
-            [
-                self.random.choice(len(distribution), p=distribution / distribution.sum())
-                for distribution in distributions
-            ],
-            dtype=np.int64,
-        )
 
 
 @settings(max_examples=25, deadline=None)
@@ -165,7 +154,7 @@ def test_all_rows_of_a_unit_are_within_the_bound_for_whoever_adds_up_all_ways(
 def records_off(waves: Waves) -> list[float]:
     """By how many records each value is published too often or too rarely, given the histories before all rows."""
     step, observed = waves.step, waves.step.observed
-    channels = step.drawn_from[np.searchsorted(step.followed, observed.nodes)]
+    channels = step.channels_of(observed.nodes)
     rows = step.library[channels, :, observed.inputs] / 2.0**63
     there = np.bincount(observed.inputs, weights=observed.records, minlength=len(step.joint.inputs))
     return [float(one) for one in np.abs((rows * observed.records[:, None]).sum(axis=0) - there)]
@@ -202,7 +191,7 @@ def told_of(reader: UnitReader, book: Book, unit: int, t: int) -> list[Found]:
                 distribution = moved(distribution, {cell: reader.next_row(v, cell) for cell in distribution})
             else:
                 outside = not allowed(
-                    guarantee_of(book),
+                    book.guarantee,
                     {s: share / prior[s] for s, share in by_secret(distribution).items() if s in prior}
                     | {s: Fraction(0) for s in prior if s not in by_secret(distribution)},
                 )
@@ -222,10 +211,6 @@ def told_of(reader: UnitReader, book: Book, unit: int, t: int) -> list[Found]:
             history = (*history, (f"v{v}" if row == 0 else f"v{v}#{row + 1}", y))
         before = v
     return found
-
-
-def guarantee_of(book: Book) -> funnel.Guarantee:
-    return book.guarantee
 
 
 def level(guarantee: funnel.Guarantee, lifts: dict[int, Fraction]) -> float:
@@ -374,7 +359,7 @@ def as_they_are(table: pa.Table, seed: int, bound: float = 0.4) -> Waves:
     terms = VersionTerms(guarantee, "v", funnel.fit("invariant", joint, guarantee), right=True)
 
     def draw(step: Any, wave: IntArray, before: IntArray) -> IntArray:
-        channels = step.drawn_from[np.searchsorted(step.followed, before)]
+        channels = step.channels_of(before)
         shares = step.library[channels, :, xs[wave]].astype(float).cumsum(axis=1)
         return np.asarray((random.random(len(wave))[:, None] * shares[:, -1:] > shares).sum(axis=1))
 

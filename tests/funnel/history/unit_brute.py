@@ -7,6 +7,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeVar
 
+import numpy as np
+
+from funnel.history.step import Step
+from funnel.joint import IntArray
+
 T = TypeVar("T")
 Cell = tuple[int, int]
 # For every unit its rows in the order in which they are drawn.
@@ -69,3 +74,9 @@ def by_secret(distribution: dict[Cell, Fraction]) -> dict[int, Fraction]:
         found[s] = found.get(s, Fraction()) + share
     total = sum(found.values())
     return {s: share / total for s, share in found.items()}
+
+
+def drawn(random: np.random.Generator, step: Step, xs: IntArray, had: IntArray) -> IntArray:
+    """Outputs of rows with these inputs and histories, (k,)."""
+    rows = step.library[step.channels_of(had), :, xs].astype(float)
+    return np.array([random.choice(len(row), p=row / row.sum()) for row in rows], dtype=np.int64)

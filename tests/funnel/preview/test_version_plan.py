@@ -13,7 +13,7 @@ import pytest
 from funnel import LIP, Joint, plan
 from funnel.certificate import Weighting
 from funnel.errors import LedgerError, SpecError
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.version_forecast import VersionForecast
 from funnel.measures import Estimation, Information
 from funnel.pipeline.tasks.optimise import optimise
@@ -95,17 +95,9 @@ def test_values_as_they_are_are_forecast_as_a_release_makes_them(tmp_path: Path,
     found = planned(spec, ("invariant",))
     assert found is not None
     step, joint = found.declared.step, count_joint(spec, quiet)
-    made = follow(
-        register.past,
-        step.observed,
-        LIP(2.0),
-        "made",
-        target=step.target,
-        worth=counted(joint, weights),
-        reserve=0.9,
-        read_alone=True,
-        right=True,
-    )
+    made = VersionTerms(
+        LIP(2.0), "made", target=step.target, worth=counted(joint, weights), reserve=0.9, right=True
+    ).decide(register.past, step.observed)
     assert (step.channel.weights == made.channel.weights).all()
     there = joint.counts.sum(axis=0).astype(object)
     off = step.channel.weights.astype(object) @ there - there * made.channel.denominator
@@ -118,16 +110,8 @@ def test_versions_for_estimates_are_forecast_as_a_release_makes_them(tmp_path: P
     assert found is not None
     step = found.declared.step
     made, informative = (
-        follow(
-            register.past,
-            step.observed,
-            LIP(2.0),
-            "made",
-            target=step.target,
-            utility=utility,
-            reserve=0.9,
-            read_alone=True,
-            right=True,
+        VersionTerms(LIP(2.0), "made", target=step.target, utility=utility, reserve=0.9, right=True).decide(
+            register.past, step.observed
         )
         for utility in (Estimation(), Information())
     )

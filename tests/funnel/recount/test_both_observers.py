@@ -17,7 +17,7 @@ import pytest
 
 from funnel.errors import FunnelError
 from funnel.guarantees import LIP, Guarantee
-from funnel.history.following import follow
+from funnel.history.following import VersionTerms
 from funnel.history.observed import Secrets
 from funnel.history.observers import OBSERVERS, observers_of
 from funnel.history.step import Step, drawing_protocol
@@ -93,7 +93,7 @@ def publish(
     snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=64)
     observed = replace(people.observed, observers=register.observers(asked), secrets=secrets)
-    step = follow(register.past, observed, guarantee, f"panel/{version}", reserve=0.9, read_alone=True, budget=budget)
+    step = VersionTerms(guarantee, f"panel/{version}", reserve=0.9, budget=budget).decide(register.past, observed)
     followed = follow_snapshot(snapshot, people, step, KEY, work)
     words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
     noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)

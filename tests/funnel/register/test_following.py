@@ -119,7 +119,7 @@ def test_the_row_engine_draws_the_answers_that_are_derived_again(tmp_path: Path)
         # Every record draws from the channel of its history.
         asked = pq.read_table(followed.data.path)
         nodes = pq.read_table(people.histories.path).column(0).to_pylist()
-        channels = [step.drawn_from[np.searchsorted(step.followed, node)] for node in nodes]
+        channels = [step.channels_of(node) for node in nodes]
         assert asked.column("history channel").to_pylist() == [str(channel) for channel in channels]
 
 

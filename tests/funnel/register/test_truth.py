@@ -33,8 +33,7 @@ def test_a_share_of_all_answers_is_at_most_1(seed: int) -> None:
         nats=lambda lifts: np.ones((1, lifts.shape[-1])),
     )
     step = SimpleNamespace(
-        followed=np.array([0]),
-        drawn_from=np.array([0]),
+        channels_of=np.zeros_like,
         library=np.eye(24, dtype=np.uint64)[None] << np.uint64(62),
         guarantee=SimpleNamespace(budget=0.5),
     )
