@@ -6,10 +6,9 @@ histories in whole numbers with proven limits, conditions decided on them, or in
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -363,12 +362,6 @@ def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected)
         yield "it expects other people to have its histories than its tables lead one to"
 
 
-def _whole(distribution: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
-    """A distribution in fractions as whole numbers in the same proportion."""
-    common = math.lcm(*(cell.denominator for cell in cells))
-    return replace(distribution, cells=[int(cell * common) for cell in cells], excess=0)
-
-
 def _found(
     sides: Sequence[Side],
     inner: Sequence[Side],
@@ -382,15 +375,4 @@ def _found(
     try:
         return judge_history(sides, inner, distribution, rows, shares)
     except Undecided:
-        return judge_history(
-            sides,
-            inner,
-            _whole(
-                distribution,
-                exact.distribution(
-                    distribution.node, version, distribution.secret_of, distribution.row, distribution.group
-                ),
-            ),
-            rows,
-            shares,
-        )
+        return judge_history(sides, inner, exact.exactly(distribution, version), rows, shares)
