@@ -197,6 +197,28 @@ def average_complaints(what: str, averages: NoisyMeans, values: int | None) -> I
         yield f"{what} do not fit the published values"
 
 
+def block_complaints(
+    changes: NoisyChanges | None,
+    rows: NoisyRows | None,
+    means: NoisyMeans | None,
+    departures: NoisyDepartures | None,
+    sizes: tuple[int, int, int | None],
+) -> Iterator[str]:
+    """What is wrong with the blocks that are there, each by itself, as parts of sentences.
+
+    ``sizes``: how many values the secret, what is read and what is published have; None where nothing says the last.
+    """
+    secrets, inputs, outputs = sizes
+    if changes is not None:
+        yield from change_complaints(changes, secrets)
+    if rows is not None:
+        yield from row_complaints(rows, secrets, inputs)
+    if means is not None:
+        yield from average_complaints("means", means, inputs)
+    if departures is not None:
+        yield from average_complaints("departures", departures, outputs)
+
+
 def _scale_complaints(what: str, epsilon: float, scale: float, sensitivity: int = SENSITIVITY) -> Iterator[str]:
     if scale != scale_of(epsilon, sensitivity):
         yield f"the scale of noise on {what} is not the least one that costs no more than its epsilon"
