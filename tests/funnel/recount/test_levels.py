@@ -69,20 +69,14 @@ def _same(text: str, joint: funnel.Joint, weights: np.ndarray, reads_secret: boo
     assert ours.holds == guarantee.holds_for(read, weights), text
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.data(), joints())
-def test_same_levels_and_decisions(data: st.DataObject, joint: funnel.Joint) -> None:
-    weights = data.draw(channels(joint.counts.shape[1]))
+@pytest.mark.parametrize("reads_secret", [False, True])
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_same_levels_and_decisions(reads_secret: bool, data: st.DataObject) -> None:
+    joint = data.draw(joints(max_secrets=3, max_inputs=3) if reads_secret else joints())
+    weights = data.draw(channels(joint.counts.size if reads_secret else joint.counts.shape[1]))
     for text in TEXTS:
-        _same(text, joint, weights)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.data(), joints(max_secrets=3, max_inputs=3))
-def test_same_for_protocols_that_read_the_secret(data: st.DataObject, joint: funnel.Joint) -> None:
-    weights = data.draw(channels(joint.counts.size))
-    for text in TEXTS:
-        _same(text, joint, weights, reads_secret=True)
+        _same(text, joint, weights, reads_secret)
 
 
 @settings(max_examples=40, deadline=None)
