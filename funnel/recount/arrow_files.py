@@ -158,49 +158,35 @@ class ArrowReader(TypedReader):
 
     def _schema(self, file: Path, shown: str) -> Any:
         with suppress(*self.failures()):
-            return _schema(self._form, file)
+            return _dataset(self._form, file).schema
         # Raised outside the handler: the original message may quote a cell.
         raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
 
 
-def _schema(form: str, file: Path) -> Any:
+def _dataset(form: str, file: Path) -> Any:
+    """What a file holds, as a dataset to be read once."""
     import pyarrow.dataset as ds
     from pyarrow import ipc
 
     if form in FORMATS:
-        return loaded_table(form, file).schema
+        return ds.dataset(loaded_table(form, file))
     if form == "arrow" and not _has_footer(file):
-        with ipc.open_stream(str(file)) as reader:
-            return reader.schema
-    return ds.dataset(str(file), format="orc" if form == "orc" else "ipc").schema
+        return ds.dataset(ipc.open_stream(str(file)))
+    return ds.dataset(str(file), format="orc" if form == "orc" else "ipc")
 
 
 def _batches(form: str, file: Path, columns: Sequence[str]) -> Any:
     """The columns as a stream of batches, by the names c0, c1, …, since names that differ in case are one to SQL."""
     import pyarrow as pa
-    import pyarrow.dataset as ds
-    from pyarrow import ipc
 
-    stored = _schema(form, file)
+    stored = _dataset(form, file)
     schema = pa.schema(
-        [(f"c{k}", _plain(stored.field(column).type)) for k, column in enumerate(columns)] or [("nothing", pa.null())]
+        [(f"c{k}", _plain(stored.schema.field(column).type)) for k, column in enumerate(columns)]
+        or [("nothing", pa.null())]
     )
 
-    def found() -> Iterator[Any]:
-        if form in FORMATS:
-            yield from loaded_table(form, file).select(list(columns)).to_batches()
-        elif form == "arrow" and not _has_footer(file):
-            with ipc.open_stream(str(file)) as reader:
-                yield from reader
-        else:
-            kind = "orc" if form == "orc" else "ipc"
-            scanner = ds.dataset(str(file), format=kind).scanner(
-                columns=list(columns), batch_readahead=1, use_threads=False
-            )
-            yield from scanner.to_batches()
-
     def plain() -> Iterator[Any]:
-        for batch in found():
+        for batch in stored.to_batches(columns=list(columns), batch_readahead=1, use_threads=False):
             batch.validate(full=True)
             arrays = [_as_plain(batch.column(column)).cast(schema.field(k).type) for k, column in enumerate(columns)]
             yield pa.RecordBatch.from_arrays(arrays or [pa.nulls(batch.num_rows)], schema=schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -179,7 +179,7 @@ class Chapter:
             for (_, after), count in self._changes(earlier).items():
                 cells[after] += count
         for _ in range(row - 1):
-            cells = carried_exactly(self.within, cells, len(cells))
+            cells = self.within.carried(self.within.divided(cells, Fraction), len(cells))
         common = math.lcm(*(share.denominator for share in cells))
         return self._by_secret([int(share * common) for share in cells], inside)
 
@@ -273,16 +273,17 @@ class Carrying:
         """Records from a cell before to every cell now, and how many these are."""
         return self.rows.get(cell, self.other), self.sizes.get(cell, self.size)
 
-    def divided(self, numbers: Sequence[int]) -> list[int]:
-        """Numbers by cell before, each by the records of its row and rounded up; last that of all without a row.
+    def divided(self, numbers: Sequence[Any], by: Callable[[Any, int], Any] = divided_up) -> list[Any]:
+        """Numbers by cell before, each by the records of its row, rounded up or not; last that of all without a row.
 
         A cell that has a row is 0 there, and those that have none are 0 but for the last.
         """
-        found = [divided_up(n, self.sizes[cell]) if cell in self.sizes else 0 for cell, n in enumerate(numbers)]
-        return [*found, divided_up(sum(n for cell, n in enumerate(numbers) if cell not in self.sizes), self.size)]
+        found = [by(n, self.sizes[cell]) if cell in self.sizes else 0 for cell, n in enumerate(numbers)]
+        others = sum(n for cell, n in enumerate(numbers) if cell not in self.sizes)
+        return [*found, by(others, self.size) if others else 0]
 
-    def carried(self, parts: Sequence[int], cells: int) -> list[int]:
-        """``Σ_before parts[before] · records(before -> after)``, by cell now; of whole numbers, exactly."""
+    def carried(self, parts: Sequence[Any], cells: int) -> list[Any]:
+        """``Σ_before parts[before] · records(before -> after)``, by cell now; exactly."""
         found = [0] * cells
         for before, row in self.rows.items():
             for after, count in row.items():
@@ -290,17 +291,6 @@ class Carrying:
         for after, count in self.other.items():
             found[after] += count * parts[-1]
         return found
-
-
-def carried_exactly(carrying: Carrying | MoveDistribution, cells: Sequence[Fraction], now: int) -> list[Fraction]:
-    """A distribution by cell before as one by cell now, of which there are so many."""
-    found = [Fraction()] * now
-    for before, share in enumerate(cells):
-        if share:
-            row, size = carrying.row(before)
-            for after, count in row.items():
-                found[after] += share * count / size
-    return found
 
 
 @dataclass(frozen=True)
@@ -355,6 +345,10 @@ class Tree:
         assert version is not None
         name, row = self.chapters[version].name, self.rows[node]
         return name if row == 1 else f"{name}#{row}"
+
+    def goes_on(self, before: int, after: int) -> bool:
+        """Whether a node is there, and is of the history that goes on from another one."""
+        return 0 < after < len(self.parents) and self.parents[after] == before
 
     def next_row(self, node: int, version: int) -> int:
         """Which row of the person in a version comes after a history."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 
 from flint import arb, ctx, fmpq
 
@@ -48,9 +49,7 @@ class CountBox:
         shapes = [[len(row) for row in table] for table in (self.lower, self.upper)]
         fits = shapes[0] == shapes[1] and len(set(shapes[0])) == 1 and len(self.totals) == len(self.lower)
         if not fits or any(
-            not 0 <= low <= high
-            for lows, highs in zip(self.lower, self.upper, strict=True)
-            for low, high in zip(lows, highs, strict=True)
+            not 0 <= low <= high for low, high in zip(chain(*self.lower), chain(*self.upper), strict=True)
         ):
             raise DataError("the limits of the counts do not fit each other")
         totals = tuple(
@@ -92,15 +91,11 @@ class CountBox:
     def hold(self, counts: Sequence[Sequence[int]]) -> bool:
         """Whether a table is within the limits."""
         table = _table(counts)
-        return (
-            [len(row) for row in table] == [len(row) for row in self.lower]
-            and all(
-                low <= count <= high
-                for lows, row, highs in zip(self.lower, table, self.upper, strict=True)
-                for low, count, high in zip(lows, row, highs, strict=True)
-            )
-            and all(least <= sum(row) <= most for (least, most), row in zip(self.totals, table, strict=True))
-        )
+        if [len(row) for row in table] != [len(row) for row in self.lower]:
+            return False
+        cells = zip(*(chain(*rows) for rows in (self.lower, table, self.upper)), strict=True)
+        totals = zip(self.totals, map(sum, table), strict=True)
+        return all(low <= n <= high for low, n, high in cells) and all(low <= n <= high for (low, high), n in totals)
 
 
 def _table(rows: Sequence[Sequence[int]]) -> Table:

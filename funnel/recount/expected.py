@@ -95,8 +95,7 @@ class Expected:
                 # Of so few nothing is expected any more.
                 if self.people[node] < LEAST:
                     self.lost[version] += self.people.pop(node)
-        likeliest = sorted(sorted(there), key=lambda node: -there[node])[: MOST - 1]
-        people = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
+        people = _likeliest(there, MOST - 1)
         others += math.fsum(there.values()) - math.fsum(people.values())
         return Attending({NEW: max(0.0, everybody - came), **people}, others, tree, rows, self)
 
@@ -195,8 +194,7 @@ class Attending:
         if self._row < len(self._waves) and self._waves[self._row - 1]:
             share = self._waves[self._row] / self._waves[self._row - 1]
         there = {node: share * people for node, people in found.items()}
-        likeliest = sorted(sorted(there), key=lambda node: -there[node])[:MOST]
-        on = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
+        on = _likeliest(there, MOST)
         stay = {node: (1 - share) * n for node, n in found.items() if not share or (1 - share) * n >= LEAST}
         self._after.people.update(stay)
         left = (1 - share) * math.fsum(found.values())
@@ -269,6 +267,12 @@ class Attending:
                         number * dict(chapter.channels[k][y]).get(x, 0) for k, number in of_channel.items()
                     ) / (speaking * WHOLE)
         return mean, rooms
+
+
+def _likeliest(there: Mapping[int, float], most: int) -> dict[int, float]:
+    """The predicted histories among those that people are expected to have: so many, and none of too few people."""
+    likeliest = sorted(sorted(there), key=lambda node: -there[node])[:most]
+    return {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
 
 
 def waves_of(rows: NoisyRows) -> tuple[int, ...]:

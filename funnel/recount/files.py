@@ -154,12 +154,7 @@ def _local(address: str) -> str | dict[str, str]:
 
 def _below(folder: Path) -> dict[str, str]:
     """All files below a folder by name; links to folders are not followed."""
-    found = {}
-    for place, _, names in os.walk(folder):
-        for path in (Path(place, name) for name in names):
-            if path.is_file():
-                found[path.relative_to(folder).as_posix()] = str(path)
-    return found
+    return {path.relative_to(folder).as_posix(): str(path) for path in folder.rglob("*") if path.is_file()}
 
 
 def _matching(folder: str, pattern: list[str], above: str = "") -> Iterator[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,16 +19,7 @@ from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.noise import limits_of, possible_counts
-from funnel.recount.noisy_moves import (
-    NoisyChanges,
-    NoisyDepartures,
-    NoisyMeans,
-    NoisyRows,
-    Table,
-    average_complaints,
-    change_complaints,
-    row_complaints,
-)
+from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows, Table, block_complaints
 from funnel.recount.reading import read
 from funnel.recount.register_files import entry_folders
 from funnel.recount.released import alphabet_of
@@ -227,14 +219,8 @@ class PublicFrequencies:
 
     def moves_complaints(self) -> Iterator[str]:
         """What is wrong with the tables beside the counts by themselves, as parts of sentences."""
-        if self.changes is not None:
-            yield from change_complaints(self.changes, len(self.secret))
-        if self.rows is not None:
-            yield from row_complaints(self.rows, len(self.secret), len(self.inputs))
-        if self.means is not None:
-            yield from average_complaints("means", self.means, len(self.inputs))
-        if self.departures is not None:
-            yield from average_complaints("departures", self.departures, None)
+        sizes = (len(self.secret), len(self.inputs), None)
+        yield from block_complaints(self.changes, self.rows, self.means, self.departures, sizes)
 
     def noise(self, counted: Recount) -> list[list[int]]:
         """What was added to counted records, c × a.
@@ -251,20 +237,22 @@ class PublicFrequencies:
 Draws = Mapping[str, Decimal]
 """Epsilon of every draw of noise of one version, by the SHA-256 (hex) of what was drawn."""
 
-_TABLES = ("changes", "rows", "means", "departures")
+# What was drawn of each table.
+_TABLES: Mapping[str, Callable[[Any], object]] = {
+    "changes": itemgetter("since"),
+    "rows": itemgetter("stayed", "left", "sizes"),
+    "means": itemgetter("counts"),
+    "departures": itemgetter("counts"),
+}
 
 
 def own_draws(content: Mapping[str, Any]) -> Draws:
     """What the noise of one version cost, by its ``frequencies.json``."""
-    changes, rows = content.get("changes"), content.get("rows")
-    found: dict[str, Decimal] = {}
-    if changes is not None:
-        found[_sha256(json.dumps(changes["since"], sort_keys=True))] = Decimal(repr(changes["epsilon"]))
-    if rows is not None:
-        found[_sha256(json.dumps([rows["stayed"], rows["left"], rows["sizes"]]))] = Decimal(repr(rows["epsilon"]))
-    for name in ("means", "departures"):
-        if (told := content.get(name)) is not None:
-            found[_sha256(json.dumps(list(told["counts"])))] = Decimal(repr(told["epsilon"]))
+    found = {
+        _sha256(json.dumps(drawn(told), sort_keys=True)): Decimal(repr(told["epsilon"]))
+        for name, drawn in _TABLES.items()
+        if (told := content.get(name)) is not None
+    }
     alphabets = ({key: content[name][key] for key in ("columns", "symbols")} for name in ("secret", "inputs"))
     counts = _sha256(json.dumps([content["noisy"], *alphabets]))
     return {**found, counts: Decimal(repr(content["epsilon"])) - sum(found.values())}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import TypeVar
 
 from funnel.errors import DataError
 from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
 from funnel.spec import ReleaseSpec
 
+T = TypeVar("T")
 # The category of values that have no name of their own, where the spec gives it none.
 OTHER = "Other"
 # Of the epsilon of a version, the most that learning values may cost.
@@ -41,30 +43,19 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
     # What nobody lists is one category, whatever its size, and so is what is named as that one or as missing values.
     special = {other, spec.source.missing_label} - {*group.values()}
     outside = {name for name in counts if listed and (name not in listed or name in special)}
-    waiting = [
-        (counts[name], place, name) for place, name in enumerate(in_order(spec, column, counts)) if name not in outside
-    ]
+    order: list[str | None] = [name for name in in_order(spec, column, counts) if name not in outside]
+    sizes: dict[str | None, int] = {name: counts[name] for name in order if name is not None}
     if n_missing:
         if spec.source.missing_label in counts and spec.source.missing_label not in group:
             raise DataError(f"column {column!r} has a category named as its missing values are to be")
-        waiting.append((n_missing, len(waiting), None))  # type: ignore[arg-type]
         # A group with missing values is as large as both together, and stands where its other values do.
         home = group.get(spec.source.missing_label)
-        for k, (size, place, name) in enumerate(waiting[:-1]):
-            if name == home:
-                waiting[k] = (size + n_missing, place, name)
-                del waiting[-1]
-                break
-    waiting.sort(key=lambda entry: entry[:2])
-    rare: set[str | None] = {*outside}
-    together = sum(counts[name] for name in outside)
-    for size, _, name in waiting:
-        # Rare by itself, or needed so that the rare ones together are not rare.
-        if size < least or 0 < together < least:
-            rare.add(name)
-            together += size
+        if home in order:
+            sizes[home] += n_missing
         else:
-            break
+            order.append(None)
+            sizes[None] = n_missing
+    rare = {*outside, *rarest(sizes, order, least, sum(counts[name] for name in outside))}
     labels: dict[str | None, str] = {name: name for name in counts}
     if n_missing:
         labels[None] = group.get(spec.source.missing_label, spec.source.missing_label)
@@ -78,6 +69,23 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
     if len(set(labels.values())) > spec.limits.max_symbols:
         raise DataError(f"column {column!r} has more categories than max_symbols in [limits]")
     return labels
+
+
+def rarest(sizes: Mapping[T, int], order: Sequence[T], least: int, before: int = 0) -> set[T]:
+    """Categories that become one: the smallest, until neither they together nor the next of them are too few.
+
+    ``before``: records that are in it already.
+    """
+    rare: set[T] = set()
+    together = before
+    place = {name: k for k, name in enumerate(order)}
+    for name in sorted(order if least else (), key=lambda name: (sizes[name], place[name])):
+        # Rare by itself, or needed so that the rare ones together are not rare.
+        if sizes[name] >= least and not ((rare or before) and together < least):
+            break
+        rare.add(name)
+        together += sizes[name]
+    return rare
 
 
 def labels_of_public(

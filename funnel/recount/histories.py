@@ -6,10 +6,9 @@ histories in whole numbers with proven limits, conditions decided on them, or in
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -129,7 +128,7 @@ class _Judging:
     entries: tuple[Entry, ...]
     missing: Sequence[int]
     coming: bool
-    _in_population: dict[tuple[Fraction, bool], OpenHistories] = field(default_factory=dict, init=False)
+    _opened: dict[tuple[Fraction | None, bool], OpenHistories] = field(default_factory=dict, init=False)
 
     def versions(self, promises: Sequence[Promise]) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming, each with what it promises."""
@@ -170,23 +169,19 @@ class _Judging:
         assert self._apart is not None
         return ExactDistributions(self._apart)
 
-    @cached_property
-    def _left_open(self) -> OpenHistories:
-        return OpenHistories(self.tree, [self._tables(entry) for entry in self.entries])
-
     def _open(self, entry: Entry, promise: Promise) -> OpenHistories | None:
         """All that has to be within the bound of a version; None where that is for the published tables alone."""
         for_known = has_known_columns(promise)
-        if for_known and promise.distributions is None and entry.left_open is not None:
+        alpha = None if promise.distributions is None else promise.number("alpha")
+        if alpha is None and entry.left_open is None:
+            return None
+        if alpha is None and for_known:
             raise SpecError(f"{promise.kind} cannot be judged over versions for all that noise leaves open")
-        if promise.distributions is None:
-            return None if entry.left_open is None else self._left_open
-        asked = promise.number("alpha"), for_known
-        if asked not in self._in_population:
+        if (alpha, for_known) not in self._opened:
             tables = [self._tables(one) for one in self.entries]
             known = [partly_known(one.input_columns, one.chapter.inputs) for one in self.entries] if for_known else []
-            self._in_population[asked] = OpenHistories(self.tree, tables, asked[0], known)
-        return self._in_population[asked]
+            self._opened[alpha, for_known] = OpenHistories(self.tree, tables, alpha, known)
+        return self._opened[alpha, for_known]
 
     def _tables(self, entry: Entry) -> Tables | None:
         """Those of a version: exact ones, or what its noise leaves open; None where nothing is said of that."""
@@ -363,12 +358,6 @@ def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected)
         yield "it expects other people to have its histories than its tables lead one to"
 
 
-def _whole(distribution: HistoryDistribution, cells: Sequence[Fraction]) -> HistoryDistribution:
-    """A distribution in fractions as whole numbers in the same proportion."""
-    common = math.lcm(*(cell.denominator for cell in cells))
-    return replace(distribution, cells=[int(cell * common) for cell in cells], excess=0)
-
-
 def _found(
     sides: Sequence[Side],
     inner: Sequence[Side],
@@ -382,15 +371,4 @@ def _found(
     try:
         return judge_history(sides, inner, distribution, rows, shares)
     except Undecided:
-        return judge_history(
-            sides,
-            inner,
-            _whole(
-                distribution,
-                exact.distribution(
-                    distribution.node, version, distribution.secret_of, distribution.row, distribution.group
-                ),
-            ),
-            rows,
-            shares,
-        )
+        return judge_history(sides, inner, exact.exactly(distribution, version), rows, shares)

@@ -196,16 +196,15 @@ class Tally:
         self._failed: dict[str, list[int]] = {}
         # Of one history there may be several secrets, of the rows of a person: by row, and of each group that is known
         # of it, some people.
-        self._moved: dict[int, dict[int, dict[Group | None, float]]] = {}
-        self._outside: dict[int, dict[int, dict[Group | None, float]]] = {}
+        self._moved: dict[tuple[int, int, Group | None], float] = {}
+        self._outside: dict[tuple[int, int, Group | None], float] = {}
 
     def add(self, distribution: HistoryDistribution, found: HistoryFinding, people: float) -> None:
         """One history more, that so many people have."""
         node = distribution.node
         for of, counts in ((self._moved, found.moved), (self._outside, found.outside)):
             if counts:
-                by_group = of.setdefault(node, {}).setdefault(distribution.row, {})
-                by_group[distribution.group] = people * distribution.share
+                of[node, distribution.row, distribution.group] = people * distribution.share
         if found.moved:
             self._moved_worst = [*map(worse, self._moved_worst or found.worst, found.worst)]
         else:
@@ -247,6 +246,12 @@ class Tally:
             yield f"the history of number {nodes[0]}, of {versions} versions, {what}{more}"
 
 
-def _people(found: Mapping[int, Mapping[int, Mapping[Group | None, float]]]) -> float:
+def _people(found: Mapping[tuple[int, int, Group | None], float]) -> float:
     """Those with any of some histories, each by the row that most are found by."""
-    return sum(max(sum(by_group.values()) for by_group in by_row.values()) for by_row in found.values())
+    by_row: dict[tuple[int, int], float] = {}
+    for (node, row, _), people in found.items():
+        by_row[node, row] = by_row.get((node, row), 0) + people
+    most: dict[int, float] = {}
+    for (node, _), people in by_row.items():
+        most[node] = max(most.get(node, 0), people)
+    return sum(most.values())

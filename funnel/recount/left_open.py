@@ -101,17 +101,41 @@ class Tables:
                 continue
             before, alike = earlier[v]
             into = [now.get(symbol) if alike else None for symbol in before.inputs]
-            secrets = [[0] * chapter.c for _ in range(before.c)]
-            stayed, left = ([[0] for _ in range(before.c)] for _ in range(2))
-            for (was, is_now), count in changes.items():
-                s, x = divmod(was, before.a)
-                secrets[s][is_now // chapter.a] += count
-                (stayed if into[x] == is_now % chapter.a else left)[s][0] += count
-            tables = (tuple(map(tuple, table)) for table in (secrets, stayed, left))
-            since[before.name], same[before.name] = Since(before.name, *tables), into
+            since[before.name] = exact_since(before.name, changes, into, (before.c, chapter.c, chapter.a))
+            same[before.name] = into
         counts = CountBox.exactly(by_secret(chapter.beginning, chapter.a))
         second = None if second_rows is None else [((n, n), (m, m)) for n, m in second_rows]
         return cls(counts, since, 0, same, second, chapter.units is not None)
+
+
+def exact_since(
+    version: str,
+    moves: Mapping[tuple[int, int], int],
+    same: Sequence[int | None],
+    sizes: tuple[int, int, int],
+    by_input: bool = False,
+) -> Since:
+    """What became of people who changed so, from cell to cell.
+
+    Parameters
+    ----------
+    version : str
+    moves : mapping of (cell there, cell here) to int
+    same : sequence of int or None
+        Where each input of the earlier version is among those of this one.
+    sizes : (int, int, int)
+        Values of the secret then and now, and of the input now.
+    by_input : bool
+        Whether those who stayed and left are told apart by their input then.
+    """
+    c_before, c, a = sizes
+    secrets = [[0] * c for _ in range(c_before)]
+    stayed, left = ([[0] * (len(same) if by_input else 1) for _ in range(c_before)] for _ in range(2))
+    for (before, after), count in moves.items():
+        s, x = divmod(before, len(same))
+        secrets[s][after // a] += count
+        (stayed if same[x] == after % a else left)[s][x if by_input else 0] += count
+    return Since(version, *(tuple(map(tuple, table)) for table in (secrets, stayed, left)))
 
 
 def around(count: int, most: int) -> Limits:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import chain, combinations
-from typing import Protocol
 
 from flint import arb
 
@@ -18,7 +17,18 @@ from funnel.recount.count_box import CountBox, count_sides, distribution_box, li
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.part_beliefs import KnownValues
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import LIFTS, Leakage, Ratio, SecretInformation, larger, level_above, scaled, sides_of, worse
+from funnel.recount.ratios import (
+    LIFTS,
+    Leakage,
+    Ratio,
+    SecretInformation,
+    Side,
+    larger,
+    level_above,
+    scaled,
+    sides_of,
+    worse,
+)
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.run_results import once
 from funnel.recount.worst_boxes import Possible, worst_of
@@ -111,31 +121,29 @@ def _known(published: Symbols, most: int) -> list[Group]:
     return [tuple(group) for some in known for group in alike(published, some).values()]
 
 
-def worst_srlip(channel: Channel, published: Symbols, box: CountBox | None, alpha: Fraction | None) -> Ratio:
+def _worst_known(
+    promise: Promise, channel: Channel, published: Symbols, box: CountBox | None, known: KnownValues | None
+) -> Ratio:
     """The largest ``P(y|s,x_J)/P(y|x_J)``, or its inverse, over sets J of columns, their values, and what may be true.
 
     PF (19), with J empty for LIP. For a protocol that reads the inputs alone all columns together say no more than the
-    input itself; for one that reads the secret too they may.
-
-    Parameters
-    ----------
-    channel : Channel
-    published : Symbols
-        The values of the published columns of every input u.
-    box : CountBox, optional
-        Every table of counts that may be the true one.
-    alpha : Fraction, optional
-        Over all distributions that those do not rule out at this significance; without it, over the tables alone.
+    input itself; for one that reads the secret too they may. ``attribute`` is about proper sets of columns, and the
+    largest ``T(y|s,u)/T(y|s',u)`` if the protocol reads the secret. What may be true is the counts, every table in the
+    box, or all distributions that those do not rule out. Between parts of classes, it is what ``known`` says.
     """
-    columns = len(published[0])
-    known = _known(published, columns if channel.reads_secret else max(columns - 1, 0))
-    return _worst(channel, known, box, alpha)
-
-
-def worst_attribute(channel: Channel, published: Symbols, box: CountBox | None, alpha: Fraction | None) -> Ratio:
-    """The same over proper sets of columns, and the largest ``T(y|s,u)/T(y|s',u)`` if the protocol reads the secret."""
-    known = _known(published, max(len(published[0]) - 1, 0))
-    return worse(_worst(channel, known, box, alpha), _worst_label(channel))
+    is_attribute = promise.kind.endswith("attribute")
+    if known is not None:
+        worst = _worst_of([worst_of(LIFTS, channel, None)])
+        if promise.kind == "srlip":
+            # Who knows all columns knows the part.
+            parts = [(u,) for u in range(channel.a)] if channel.reads_secret else []
+            worst = worse(worse(worst, known.worst()), _worst(channel, parts, None, None))
+    else:
+        columns = len(published[0])
+        most = columns if channel.reads_secret and not is_attribute else max(columns - 1, 0)
+        alpha = promise.number("alpha") if promise.distributions else None
+        worst = _worst(channel, _known(published, most), box, alpha)
+    return worse(worst, _worst_label(channel)) if is_attribute else worst
 
 
 def _worst(channel: Channel, known: Sequence[Group], box: CountBox | None, alpha: Fraction | None) -> Ratio:
@@ -173,19 +181,6 @@ def _within(channel: Channel, group: Group, counts: tuple[tuple[int, ...], ...])
     return Channel(counts, weights, channel.denominator, channel.reads_secret)
 
 
-def _between_parts(promise: Promise, channel: Channel, known: KnownValues) -> Ratio:
-    """The largest change of a belief of observers of no column, or all; where ``srlip`` is promised of any that may."""
-    worst = reduce(worse, worst_of(LIFTS, channel, None), Ratio())
-    if promise.kind == "attribute":
-        return worse(worst, _worst_label(channel))
-    if promise.kind == "srlip":
-        worst = worse(worst, known.worst())
-        if channel.reads_secret:
-            # Who knows all columns knows the part.
-            worst = worse(worst, _worst(channel, [(u,) for u in range(channel.a)], None, None))
-    return worst
-
-
 def _worst_label(channel: Channel) -> Ratio:
     """The largest ratio of the weights of two secrets for one input u, whoever has them."""
     worst = Ratio()
@@ -199,12 +194,7 @@ def _worst_label(channel: Channel) -> Ratio:
 
 
 # What is about observers who know published columns.
-_SIDE_CHANNELS = {
-    "srlip": worst_srlip,
-    "rsrlip": worst_srlip,
-    "attribute": worst_attribute,
-    "rattribute": worst_attribute,
-}
+_SIDE_CHANNELS = ("srlip", "rsrlip", "attribute", "rattribute")
 
 
 @dataclass(frozen=True)
@@ -305,46 +295,33 @@ def _level(
 ) -> PlainLevel:
     if promise.parts:
         return _of_all(promise, [_level(part, channel, published, box, known) for part in promise.parts])
-    if known is not None:
-        if promise.kind not in _BETWEEN_PARTS or box is not None:
-            raise SpecError(f"{promise.kind} is not decided between parts of classes of records")
-        return _of_one(promise, _between_parts(promise, channel, known))
-    if promise.kind in _SIDE_CHANNELS:
+    if known is not None and (promise.kind not in _BETWEEN_PARTS or box is not None):
+        raise SpecError(f"{promise.kind} is not decided between parts of classes of records")
+    found: Sequence[tuple[Side, Leakage]]
+    if known is not None or promise.kind in _SIDE_CHANNELS:
         if published is None or len(published) != channel.a:
             raise SpecError(
                 f"{promise.kind} is about what an observer knows of the published columns: name the value of each"
             )
-        alpha = promise.number("alpha") if promise.distributions else None
-        worst = _SIDE_CHANNELS[promise.kind](channel, published, box, alpha)
-        return _of_one(promise, worst)
-    if promise.kind == "mi":
-        return _of_one(promise, SecretInformation.of(channel))
-    if promise.distributions == "chi2":
-        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")))
-    if promise.kind in _AVERAGES:
+        found = [(Side(promise.kind, promise.budget), _worst_known(promise, channel, published, box, known))]
+    elif promise.kind == "mi":
+        found = [(Side(promise.kind, promise.budget), SecretInformation.of(channel))]
+    elif promise.distributions == "chi2":
+        worst = worst_robust_odds(channel, promise.number("alpha"))
+        found = [(Side("odds", promise.budget), worst)]
+    elif promise.kind in _AVERAGES:
         order = int(promise.numbers.get("alpha") or 0)
         averages = worst_averages(channel, average_of(promise.kind, order))
-        bounds = zip(averages, (promise.numbers["upper"], promise.numbers["lower"]), strict=True)
-        bounded = [(worst, bound) for worst, bound in bounds if bound is not None]
-        level = max(scaled(worst.nats, bound, promise.budget) for worst, bound in bounded)
-        return PlainLevel(promise, level, all(worst.within(bound) for worst, bound in bounded))
-    possible: Possible = box if promise.covers_noise else None
-    if promise.distributions is not None:
-        possible = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
-    sides = sides_of(promise)
-    found = worst_of(sides, channel, possible)
-    holds = all(one.within(side.nats) for one, side in zip(found, sides, strict=True))
-    return PlainLevel(promise, level_above(promise, sides, found), holds)
-
-
-class _Leakage(Leakage, Protocol):
-    """What a guarantee of one budget measures."""
-
-    def within(self, nats: Fraction) -> bool: ...
-
-
-def _of_one(promise: Promise, worst: _Leakage) -> PlainLevel:
-    return PlainLevel(promise, worst.nats, worst.within(promise.budget))
+        bounds = zip(("lift", "inverse"), (promise.numbers["upper"], promise.numbers["lower"]), averages, strict=True)
+        found = [(Side(name, bound), worst) for name, bound, worst in bounds if bound is not None]
+    else:
+        possible: Possible = box if promise.covers_noise else None
+        if promise.distributions is not None:
+            possible = distribution_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
+        sides = sides_of(promise)
+        found = list(zip(sides, worst_of(sides, channel, possible), strict=True))
+    level = level_above(promise, [side for side, _ in found], [worst for _, worst in found])
+    return PlainLevel(promise, level, all(worst.within(side.nats) for side, worst in found))
 
 
 def _of_all(promise: Promise, levels: Sequence[PlainLevel]) -> PlainLevel:

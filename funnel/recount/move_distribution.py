@@ -12,12 +12,12 @@ So a distribution is carried in O(c'a' + c'c + ca) products, and no table of all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols, by_secret
@@ -116,16 +116,16 @@ class MoveDistribution:
                     found[s * a + x] = part * count
         return found, self._known[cell] * self.common
 
-    def divided(self, numbers: Sequence[int]) -> list[int]:
-        """Numbers by cell before, each by what its records are in proportion to, and rounded up."""
-        return [divided_up(n, known) for n, known in zip(numbers, self._known, strict=True)]
+    def divided(self, numbers: Sequence[Any], by: Callable[[Any, int], Any] = divided_up) -> list[Any]:
+        """Numbers by cell before, each by what its records are in proportion to, rounded up or not."""
+        return [by(n, known) for n, known in zip(numbers, self._known, strict=True)]
 
     def pairs(self) -> dict[tuple[int, int], int]:
         """Records of all pairs of cells that are not zero; O(c' a' c a)."""
         return {(cell, to): count for cell in range(len(self.stay)) for to, count in self.row(cell)[0].items()}
 
-    def carried(self, parts: Sequence[int], cells: int) -> list[int]:
-        """``Σ_before parts[before] · records(before -> after)``, by cell now; whole numbers, exactly.
+    def carried(self, parts: Sequence[Any], cells: int) -> list[Any]:
+        """``Σ_before parts[before] · records(before -> after)``, by cell now; exactly.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from funnel.errors import DataError
 from funnel.recount.chapters import Chapter, Rows, State, Tree
 from funnel.recount.register_files import Entry
-from funnel.recount.register_people import asked
+from funnel.recount.register_people import wrong_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -110,9 +110,8 @@ def class_complaints(database: duckdb.DuckDBPyConnection, entries: Sequence[Entr
     entry : Entry
     """
     if entry.chapter.units is not None:
-        ((some,),) = asked(database, entry.people, "SELECT count(*) FROM read_parquet($FILE) WHERE changed <> 0")
-        if some:
-            yield f"{some:,} people with several rows are said to have changed, of whom that is not counted"
+        wrong = {"changed <> 0": "people with several rows are said to have changed, of whom that is not counted"}
+        yield from wrong_rows(database, entry.people, "SELECT * FROM read_parquet($FILE)", wrong)
         return
     # 1 of those with other values than in an earlier version, or who had changed by then.
     pieces = ["SELECT high, low, 0 AS differs FROM read_parquet($FILE)"]
@@ -127,18 +126,13 @@ def class_complaints(database: duckdb.DuckDBPyConnection, entries: Sequence[Entr
             """
         )
         values += [*_names(one, entry), str(one.people)]
-    ((wrong,),) = asked(
-        database,
-        entry.people,
-        f"""
-        SELECT count(*) FROM read_parquet($FILE) AS now JOIN (
+    query = f"""
+        SELECT now.changed <> found.differs AS wrong FROM read_parquet($FILE) AS now JOIN (
           SELECT high, low, max(differs) AS differs FROM ({" UNION ALL ".join(pieces)}) GROUP BY high, low
-        ) AS found USING (high, low) WHERE now.changed <> found.differs
-        """,
-        values,
-    )
-    if wrong:
-        yield f"{wrong:,} people are said to have changed who did not, or not to have changed who did"
+        ) AS found USING (high, low)
+    """
+    wrong = {"wrong": "people are said to have changed who did not, or not to have changed who did"}
+    yield from wrong_rows(database, entry.people, query, wrong, values)
 
 
 def _names(earlier: Entry, entry: Entry) -> tuple[list[int], list[int]]:

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from funnel.recount.cells import edges_of, groups_of
-from funnel.recount.grouping import LEARNING, declared_values, in_order, learned_columns, share_of, special_values
+from funnel.recount.grouping import (
+    LEARNING,
+    declared_values,
+    in_order,
+    learned_columns,
+    rarest,
+    share_of,
+    special_values,
+)
 from funnel.recount.noise import NoiseMaterial, cell_limit, scale_of
 from funnel.spec import ReleaseSpec
 
@@ -60,20 +68,9 @@ def named_values(
         has_other, has_missing = not edges_of(spec, column), missing in rest
     if has_missing:
         names[missing] = second[missing]
-    rare = _rare(spec, column, names, missing if has_missing else None)
+    recode = spec.recode.get(column)
+    order = in_order(spec, column, [name for name in names if not has_missing or name != missing])
+    order += [missing] if has_missing else []
+    rare = rarest(names, order, 0 if recode is None else recode.minimum_count or 0)
     together = {other} if rare or has_other else set()
     return frozenset({*names} - rare | together)
-
-
-def _rare(spec: ReleaseSpec, column: str, sizes: Mapping[str, int], last: str | None) -> set[str]:
-    """Categories that become one: the smallest, until neither they together nor the next of them are too few."""
-    recode = spec.recode.get(column)
-    least = 0 if recode is None else recode.minimum_count or 0
-    order = in_order(spec, column, [value for value in sizes if value != last])
-    place = {value: k for k, value in enumerate([*order, *([] if last is None else [last])])}
-    rare: set[str] = set()
-    for value in sorted(sizes, key=lambda value: (sizes[value], place[value])):
-        if not least or (sizes[value] >= least and not (rare and sum(sizes[one] for one in rare) < least)):
-            break
-        rare.add(value)
-    return rare

@@ -227,10 +227,10 @@ class NoiseMaterial:
         -----
         The noise of count i has to be the k with ``F(k - 1) <= u < F(k)``, where F is the distribution function of the
         discrete Laplace distribution and the binary digits of u are ``AES_key(i, 0), AES_key(i, 1), …``. It is compared
-        with that definition; no noise is drawn.
+        with that definition.
         """
         found = self._digits_of(kind, epsilon, of, exact, len(noise))
-        return sum(not _is_noise(k, u, scale, within) for k, u in zip(noise, found, strict=True))
+        return sum(abs(k - _noise(u, scale)) > within for k, u in zip(noise, found, strict=True))
 
     def of_values(self, kind: str, epsilon: float, column: str, counts: Mapping[str, int]) -> dict[str, int]:
         """How many records seem to have each value of a column, with the noise that decides which are named.
@@ -265,14 +265,6 @@ def _digits(key: bytes, size: int) -> Iterator[int]:
         for _ in range(2 * _BLOCKS):
             found = (found << 64) | next(words)
         yield found
-
-
-def _is_noise(k: int, digits: int, scale: float, within: int) -> bool:
-    """Whether some u with these first digits has noise of k, or so near to it."""
-    unit = 1 << (128 * _BLOCKS)
-    return not below(Fraction(digits + 1, unit), lambda: _up_to(k - within - 1, scale)) and below(
-        Fraction(digits, unit), lambda: _up_to(k + within, scale)
-    )
 
 
 def _noise(digits: int, scale: float) -> int:

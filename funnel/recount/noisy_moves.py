@@ -57,17 +57,27 @@ class Since:
 
 
 @dataclass(frozen=True)
-class NoisyChanges:
-    """The block ``changes``: one `Since` for every earlier version of the register.
+class NoisyTables:
+    """Tables with noise.
 
     Attributes
     ----------
     epsilon, scale : float
-    since : tuple of Since
     """
 
     epsilon: Positive
     scale: Positive
+
+
+@dataclass(frozen=True)
+class NoisyChanges(NoisyTables):
+    """The block ``changes``: one `Since` for every earlier version of the register.
+
+    Attributes
+    ----------
+    since : tuple of Since
+    """
+
     since: tuple[Since, ...]
 
     @property
@@ -77,38 +87,32 @@ class NoisyChanges:
 
 
 @dataclass(frozen=True)
-class NoisyRows:
+class NoisyRows(NoisyTables):
     """The block ``rows``: people with several rows.
 
     Attributes
     ----------
-    epsilon, scale : float
     stayed, left : c × a whole numbers, or c × 1
         People with two rows or more, by the first or by their secret alone: whether the second has the same input.
     sizes : tuple of int, length MOST_ROWS
         People by how many rows they have.
     """
 
-    epsilon: Positive
-    scale: Positive
     stayed: Table
     left: Table
     sizes: Row
 
 
 @dataclass(frozen=True)
-class NoisyMeans:
+class NoisyMeans(NoisyTables):
     """The block ``means``: how many records each value is published for on average, by the rows of all histories.
 
     Attributes
     ----------
-    epsilon, scale : float
     counts : tuple of int, length a
         In parts of a record, `RECORD` of which are one.
     """
 
-    epsilon: Positive
-    scale: Positive
     counts: Row
 
 
@@ -136,7 +140,7 @@ def change_complaints(changes: NoisyChanges, secrets: int) -> Iterator[str]:
     secrets : int
         Values of the secret in this version.
     """
-    yield from _scale_complaints("changes", changes.epsilon, changes.scale)
+    yield from _scale_complaints("changes", changes)
     names = [one.version for one in changes.since]
     if not names:
         yield "changes are since no version"
@@ -174,7 +178,7 @@ def since_complaints(
 
 def row_complaints(rows: NoisyRows, secrets: int, inputs: int) -> Iterator[str]:
     """What is wrong with a block of rows by itself, as parts of sentences."""
-    yield from _scale_complaints("rows", rows.epsilon, rows.scale)
+    yield from _scale_complaints("rows", rows)
     for table in (rows.stayed, rows.left):
         if (len(table), len(table[0])) not in ((secrets, inputs), (secrets, 1)) or len(table[0]) != len(rows.left[0]):
             yield "tables of rows do not fit the values of the version"
@@ -192,13 +196,35 @@ def average_complaints(what: str, averages: NoisyMeans, values: int | None) -> I
     if length_of(averages) < 1:
         yield f"nobody may add anything to the {what}"
         return
-    yield from _scale_complaints(what, averages.epsilon, averages.scale, length_of(averages))
+    yield from _scale_complaints(what, averages, length_of(averages))
     if not averages.counts or values not in (None, len(averages.counts)):
         yield f"{what} do not fit the published values"
 
 
-def _scale_complaints(what: str, epsilon: float, scale: float, sensitivity: int = SENSITIVITY) -> Iterator[str]:
-    if scale != scale_of(epsilon, sensitivity):
+def block_complaints(
+    changes: NoisyChanges | None,
+    rows: NoisyRows | None,
+    means: NoisyMeans | None,
+    departures: NoisyDepartures | None,
+    sizes: tuple[int, int, int | None],
+) -> Iterator[str]:
+    """What is wrong with the blocks that are there, each by itself, as parts of sentences.
+
+    ``sizes``: how many values the secret, what is read and what is published have; None where nothing says the last.
+    """
+    secrets, inputs, outputs = sizes
+    if changes is not None:
+        yield from change_complaints(changes, secrets)
+    if rows is not None:
+        yield from row_complaints(rows, secrets, inputs)
+    if means is not None:
+        yield from average_complaints("means", means, inputs)
+    if departures is not None:
+        yield from average_complaints("departures", departures, outputs)
+
+
+def _scale_complaints(what: str, tables: NoisyTables, sensitivity: int = SENSITIVITY) -> Iterator[str]:
+    if tables.scale != scale_of(tables.epsilon, sensitivity):
         yield f"the scale of noise on {what} is not the least one that costs no more than its epsilon"
 
 

@@ -108,10 +108,12 @@ class _Step:
         straight line in the price of u is never above 0, whatever u is: the same one in every N_s.
         """
         told = self.told(reach, row)
-        return all(
-            _kept(told, self.prior, side, s, t) or self._largest(reach, row, _weights(self.prior, side, s, t)) <= 0
-            for side, s, t in _inequalities(self.prior, sides)
-        )
+        for side, s, t in _inequalities(self.prior, sides):
+            weights = _weights(self.prior, side, s, t)
+            apart = sum(weight * limits[weight > 0] for weight, limits in zip(weights, told, strict=True))
+            if apart > 0 and self._largest(reach, row, weights) > 0:
+                return False
+        return True
 
     def _largest(self, reach: _Reach, row: Sequence[int], weights: Sequence[int]) -> int:
         """Never below the largest ``Σ_s a_s N_s``, for whole numbers a of either sign."""
@@ -334,18 +336,6 @@ def _inequalities(prior: Sequence[Limits], sides: Sequence[Side]) -> Iterator[tu
         for s in possible:
             others = [t for t in possible if t != s] if side.name == "odds" else [s]
             yield from ((side, s, t) for t in others)
-
-
-def _kept(told: Sequence[Limits], prior: Sequence[Limits], side: Side, s: int, t: int) -> bool:
-    """Whether an inequality holds for limits of every N_s by itself."""
-    limit, others = side.limits[0], [one for one, (_, most) in enumerate(prior) if most and one != s]
-    if side.name == "lift":
-        above, below = told[s][1] * ONE, prior[s][0] * (told[s][1] + sum(told[one][0] for one in others))
-    elif side.name == "inverse":
-        above, below = prior[s][1] * (told[s][0] + sum(told[one][1] for one in others)), told[s][0] * ONE
-    else:
-        above, below = told[s][1] * prior[t][1], told[t][0] * prior[s][0]
-    return above * limit.denominator <= limit.numerator * below
 
 
 def _weights(prior: Sequence[Limits], side: Side, s: int, t: int) -> list[int]:

@@ -32,6 +32,8 @@ PART = "."
 _ROUNDING = 1e-9
 # A bound of more nats bounds nothing, and floats hold e to that power.
 _MOST = 600.0
+# So little of a record, where donors stand along lines, that it is nothing.
+_HARDLY = 1e-9
 
 
 def class_of(part: Symbol) -> str:
@@ -105,41 +107,8 @@ def beliefs(counts: Sequence[Sequence[int]], inputs: Symbols, secret: Symbols) -
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """What an observer who knows values of a person may see of them: records of one part, with the values or without.
-
-    Attributes
-    ----------
-    prior, seen : sequence of int
-        By secret: before, and after; each in proportion.
-    people : int
-        Who are seen so on average, times a whole number.
-    whole : int
-        That number.
-    """
-
-    prior: Sequence[int]
-    seen: Sequence[int]
-    people: int
-    whole: int
-
-    @property
-    def change(self) -> tuple[int, int]:
-        """The largest change of a belief as a quotient; what divides is 0 where a secret is ruled out."""
-        prior, seen = sum(self.prior), sum(self.seen)
-        above, below = 1, 1
-        for before, after in zip(self.prior, self.seen, strict=True):
-            if before:
-                up, down = after * prior, before * seen
-                for one, other in ((up, down), (down, up)):
-                    if one * below > above * other:
-                        above, below = one, other
-        return above, below
-
-
-@dataclass(frozen=True, eq=False)
 class KnownValues:
-    """A protocol between parts, and observers who know values of a person, whichever columns these are of.
+    """A protocol between parts, or classes, and observers who know values of a person, whichever columns these are of.
 
     Parameters
     ----------
@@ -152,6 +121,9 @@ class KnownValues:
     denominator : int
     people : mapping of Known to mapping of part to int
         As `people_by_part` has them.
+    even : bool
+        Whether a donor is any person of the part. Else people of two classes stand along lines, and from how many of
+        those with the values a record comes depends on who stands where: the worst of all that is taken.
     """
 
     counts: Sequence[Sequence[int]]
@@ -160,6 +132,7 @@ class KnownValues:
     weights: Sequence[Row]
     denominator: int
     people: Mapping[Known, Mapping[Symbol, int]]
+    even: bool = True
 
     @property
     def content(self) -> list[object]:
@@ -196,33 +169,51 @@ class KnownValues:
             found.append((own, of_part))
         return found
 
-    def views(self, known: Known) -> Iterator[View]:
-        """What observers who know these values may see, with the people to whom it happens."""
+    def views(self, known: Known) -> Iterator[tuple[tuple[int, int], float]]:
+        """What observers who know these values conclude from a record with them, or without, and of how many people.
+
+        A conclusion is the largest change of a belief as a quotient; what divides is 0 where a secret is ruled out.
+        """
         sizes, tells = self._shares
         of = self.people[known]
         having = {k: number for k, part in enumerate(self.inputs) if (number := of.get(part, 0))}
         prior = _sum((number, tells[k]) for k, number in having.items())
-        unit = sum(tells[0])
+        unit = sum(tells[0]) * self.denominator
         for own, weights in self._arrivals:
-            mine, nothing = having.get(own, 0), [0] * len(prior)
-            come, stay = nothing, nothing
+            mine, size = having.get(own, 0), sizes[own]
+            come, stay, moved = [0] * len(prior), [0] * len(prior), 0
+            free: list[list[int]] = []
             for k, by_secret in weights.items():
-                if number := sizes[own] if k == own else having.get(k, 0):
-                    people = [number * weight * share for weight, share in zip(by_secret, tells[k], strict=True)]
-                    come, stay = (come, people) if k == own else (list(map(add, come, people)), stay)
-            moved, whole = sum(come), sizes[own] * self.denominator * unit
-            if moved and mine < sizes[own]:
-                yield View(prior, come, moved * (sizes[own] - mine), whole)
-            if mine and (moved or any(stay)):
-                seen = list(map(add, come, stay))
-                yield View(prior, seen, sum(seen) * mine, whole)
+                number = size if k == own else having.get(k, 0)
+                people = [number * weight * share for weight, share in zip(by_secret, tells[k], strict=True)]
+                moved += 0 if k == own else sum(people)
+                if k == own:
+                    stay = people
+                elif self.even or number == sizes[k]:
+                    come = list(map(add, come, people))
+                elif sum(people) > _HARDLY * number * unit:
+                    # Of a class in which not all are known to be any part may be there.
+                    free.append([one * sizes[k] // number for one in people])
+            least = 0.0 if self.even else _HARDLY * size * unit
+            both = list(map(add, come, stay))
+            apart = _change(prior, come, free, least) if moved and mine < size else (1, 1)
+            alike = _change(prior, both, free, least) if mine else (1, 1)
+            if self.even:
+                yield apart, moved * (size - mine) / (size * unit)
+                yield alike, sum(both) * mine / (size * unit)
+            else:
+                yield (
+                    max(apart, alike, key=lambda change: change[0] / change[1] if change[1] else math.inf),
+                    moved / unit,
+                )
+                yield alike, sum(stay) * mine / (size * unit)
 
     def worst(self) -> Ratio:
         """The largest change of a belief, for all values of all columns."""
         found = Ratio()
         for known in self.people:
-            for view in self.views(known):
-                found = larger(found, *view.change)
+            for change, _ in self.views(known):
+                found = larger(found, *change)
         return found
 
     def concluded(self, budget: float) -> dict[tuple[str, ...], tuple[float, float]]:
@@ -233,11 +224,10 @@ class KnownValues:
         beyond = math.exp(min(_MOST, budget * (1 + _ROUNDING) + _ROUNDING))
         for known in self.people:
             columns = tuple(column for column, _ in known)
-            for view in self.views(known):
-                above, below = view.change
+            for (above, below), people in self.views(known):
                 worst[columns] = larger(worst.get(columns, Ratio()), above, below)
                 if not below or above / below > beyond:
-                    outside[columns] += view.people / (view.whole * everybody)
+                    outside[columns] += people / everybody
         return {columns: (ratio.nats, outside[columns]) for columns, ratio in worst.items()}
 
 
@@ -245,3 +235,23 @@ def _sum(parts: Iterable[tuple[int, Sequence[int]]]) -> list[int]:
     """Sums of rows, each so many times."""
     rows = [[times * number for number in row] for times, row in parts]
     return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def _change(prior: Sequence[int], seen: Sequence[int], free: Sequence[Sequence[int]], least: float) -> tuple[int, int]:
+    """The largest change of a belief by masses, of which any part of the free ones may be missing."""
+    above, below, total = 1, 1, sum(prior)
+    start = seen if sum(seen) > least else [0] * len(seen)
+    for s, before in enumerate(prior):
+        for largest in (True, False) if before else ():
+            after, whole = start[s], sum(start)
+            for masses in sorted(free, key=lambda masses: masses[s] / sum(masses), reverse=largest):
+                mine, theirs = masses[s] * whole, after * sum(masses)
+                # A further part moves the share towards its own: as long as it is the more extreme one.
+                if whole and (mine <= theirs if largest else mine >= theirs):
+                    break
+                after, whole = after + masses[s], whole + sum(masses)
+            up, down = after * total, before * whole
+            for one, other in ((up, down), (down, up)):
+                if one * below > above * other:
+                    above, below = one, other
+    return above, below

@@ -13,6 +13,7 @@ distributions as there were secrets, each of the people who had one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,13 +22,15 @@ from itertools import product
 from typing import Any
 
 from funnel.errors import DataError
-from funnel.recount.chapters import NEW, Carrying, Chapter, Tree, carried_exactly
+from funnel.recount.chapters import NEW, Carrying, Chapter, Tree
 from funnel.recount.move_distribution import MoveDistribution
 from funnel.recount.packed import BITS, ONE, divided_up, packed, scaled_up, unpacked, width_for
 from funnel.recount.promise import Group
 
 # Numbers that are carried on at once, of each cell.
 _BATCH = 512
+# Bytes of a number that is kept.
+_WIDTH = width_for(1 << BITS)
 # The version and row from which a secret is told apart, and the group that is known then.
 _Begins = tuple[int, int, Group | None]
 
@@ -77,7 +80,8 @@ class _Known:
     ----------
     secret_of : int or None
     parts : list of list of int, or of Fraction
-        Numbers in proportion to P(s, cell | h), by the secret s of that version; one part where there is none.
+        Numbers in proportion to P(s, cell | h), by the secret s of that version; one part where there is none. Of a
+        history in its last version the numbers of a part are packed into one.
     excess : int
     group : Group or None
         What is known besides of the version whose secret it is.
@@ -86,7 +90,7 @@ class _Known:
     """
 
     secret_of: int | None
-    parts: list[list[Any]]
+    parts: list[Any]
     excess: int
     row: int = 1
     group: Group | None = None
@@ -139,34 +143,18 @@ class _Known:
             after.append(got)
         return after
 
-    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Ended | None:
-        """The same of those who got an output; None if nobody of a known group can get it."""
+    def ended(self, row: Sequence[tuple[int, int]], a: int) -> _Known | None:
+        """The same of those who got an output, packed; None if nobody of a known group can get it."""
         after = [n for got in self.drawn(row, a) for n in got]
         if not any(after) and self.group is not None:
             return None
         if not any(after):
             raise DataError("the register is damaged: it has a history that nobody can have; restore it from a backup")
         shift = max(after).bit_length() - BITS
-        numbers = scaled_up(after, BITS)
-        width, size = width_for(1 << BITS), len(self.parts[0])
-        contents = [
-            b"".join(n.to_bytes(width, "little") for n in numbers[at : at + size])
-            for at in range(0, len(numbers), size)
-        ]
+        numbers, size = scaled_up(after, BITS), len(self.parts[0])
+        parts = [packed(numbers[at : at + size], _WIDTH) for at in range(0, len(numbers), size)]
         excess = self.excess + (_unit(numbers) if shift > 0 else 0)
-        return _Ended(self.secret_of, contents, excess, self.row, self.group, self.power + shift)
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """What is known of a history in its last version: of each part numbers of BITS bits as bytes."""
-
-    secret_of: int | None
-    contents: list[bytes]
-    excess: int
-    row: int = 1
-    group: Group | None = None
-    power: int = 0
+        return replace(self, parts=parts, excess=excess, power=self.power + shift)
 
 
 class PathDistributions:
@@ -189,7 +177,7 @@ class PathDistributions:
         self._tree, self._groups = tree, known or {}
         self._last = tree.last_used()
         # Of histories that somebody goes on from later.
-        self._ends: dict[int, list[_Ended]] = {}
+        self._ends: dict[int, list[_Known]] = {}
 
     def versions(self) -> Iterator[tuple[Chapter, Iterator[HistoryDistribution]]]:
         """Every version with the distributions of the histories that its people had; each has to be read to its end."""
@@ -266,27 +254,22 @@ class PathDistributions:
 
 
 def _carried(
-    carrying: Carrying | MoveDistribution, ends: Sequence[tuple[int, Sequence[_Ended]]], n_before: int, n_after: int
+    carrying: Carrying | MoveDistribution, ends: Sequence[tuple[int, Sequence[_Known]]], n_before: int, n_after: int
 ) -> Iterator[tuple[int, list[_Known]]]:
     """What is known of some histories that end in one version, before another one."""
-    narrow = width_for(1 << BITS)
     # A cell of the distribution is at most the sum of all that is carried, and of what each division rounded up.
     slot = width_for((n_before + 1) * ((carrying.common << BITS) + carrying.largest))
-    parts = [
-        carrying.divided([int.from_bytes(content[at : at + narrow], "little") for at in range(0, len(content), narrow)])
-        for _, known in ends
-        for end in known
-        for content in end.contents
-    ]
+    kept = [part for _, known in ends for end in known for part in end.parts]
+    parts = [carrying.divided(unpacked(part, n_before, _WIDTH)) for part in kept]
     totals = carrying.carried([packed(column, slot) for column in zip(*parts, strict=True)], n_after)
     distributions = zip(*(unpacked(total, len(parts), slot) for total in totals), strict=True)
     divided = iter(parts)
     for node, known in ends:
         found = []
         for end in known:
-            carried = [list(next(distributions)) for _ in end.contents]
-            unit = _unit([n for _ in end.contents for n in next(divided)])
-            found.append(_Known(end.secret_of, carried, end.excess + unit, end.row, end.group, end.power))
+            carried = [list(next(distributions)) for _ in end.parts]
+            unit = _unit([n for _ in end.parts for n in next(divided)])
+            found.append(replace(end, parts=carried, excess=end.excess + unit))
         yield node, found
 
 
@@ -338,6 +321,12 @@ class ExactDistributions:
         cells: list[Any] = found.cells
         return cells
 
+    def exactly(self, known: HistoryDistribution, version: int) -> HistoryDistribution:
+        """The same before a version in whole numbers that are exact."""
+        cells = self.distribution(known.node, version, known.secret_of, known.row, known.group)
+        common = math.lcm(*(cell.denominator for cell in cells))
+        return replace(known, cells=[int(cell * common) for cell in cells], excess=0)
+
     def _before(self, node: int, version: int, of: _Begins | None) -> list[_Known]:
         """What is known of a history before a version: as a whole, and once it began by the secret that is meant."""
         chapter, earlier = self.tree.chapters[version], self.tree.versions[node]
@@ -348,9 +337,8 @@ class ExactDistributions:
         if of is not None and of[:2] == place:
             known = [*known, known[0].split(ended, of[1], of[2])]
         output, carrying = ended.channels[ended.followed[parent]][self.tree.outputs[node]], chapter.carrying(earlier)
+        cells = len(chapter.counts)
         return [
-            replace(
-                one, parts=[carried_exactly(carrying, got, len(chapter.counts)) for got in one.drawn(output, ended.a)]
-            )
-            for one in known
+            replace(one, parts=[carrying.carried(carrying.divided(got, Fraction), cells) for got in got_it])
+            for one, got_it in ((one, one.drawn(output, ended.a)) for one in known)
         ]

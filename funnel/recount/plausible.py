@@ -59,14 +59,32 @@ def plausible_noise(
     their counts share the level, a third for each, or a half where there are no counts. What they see in tables of
     which size is measured in ``tests/funnel/recount/test_noise.py``.
     """
-    table = [list(map(int, row)) for row in noise]
-    lines = []
-    if len(table) > 1 and len(table[0]) > 1:
-        lines += [(row, "for one secret") for row in table]
-        lines += [(list(column), "for one published value") for column in zip(*table, strict=True)]
+    table, alpha = [list(map(int, row)) for row in noise], math.exp(-1 / scale)
     cells = [count for row in table for count in row]
-    groups = [] if exact is None else _by_count(cells, [count for row in exact for count in row])
-    return _least_likely(cells, lines, scale, None if exact is None else groups)
+    whole = [
+        (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
+        *_signs(cells, alpha, "it is"),
+        *_neighbours(cells, alpha),
+        *_sums(cells, alpha, "in all"),
+    ]
+    parts = []
+    if len(table) > 1 and len(table[0]) > 1:
+        parts += [one for row in table for one in _sums(row, alpha, "for one secret")]
+        parts += [one for line in zip(*table, strict=True) for one in _sums(line, alpha, "for one published value")]
+    families = [whole, parts]
+    if exact is not None:
+        groups = _by_count(cells, [count for row in exact for count in row])
+        families.append(
+            [
+                one
+                for group, where in groups
+                for one in (*_signs(group, alpha, f"{where} it is"), *_sums(group, alpha, where))
+            ]
+        )
+    # The same for each family, however many lines there are.
+    found = [(len(families) * len(family) * p, what) for family in families for p, what in family]
+    smallest, what = min(found)
+    return Plausible(min(1.0, smallest * _ROUNDING), what)
 
 
 def _by_count(cells: Sequence[int], exact: Sequence[int]) -> list[tuple[list[int], str]]:
@@ -80,34 +98,6 @@ def _by_count(cells: Sequence[int], exact: Sequence[int]) -> list[tuple[list[int
         ([z for z, count in zip(cells, exact, strict=True) if count % 2], "where counts are odd"),
     ]
     return [(group, where) for group, where in groups if len(group) > 1]
-
-
-def _least_likely(
-    cells: Sequence[int],
-    lines: Sequence[tuple[Sequence[int], str]],
-    scale: float,
-    by_count: Sequence[tuple[Sequence[int], str]] | None = None,
-) -> Plausible:
-    alpha = math.exp(-1 / scale)
-    whole = [
-        (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
-        *_signs(cells, alpha, "it is"),
-        *_neighbours(cells, alpha),
-        *_sums(cells, alpha, "in all"),
-    ]
-    parts = [one for line, where in lines for one in _sums(line, alpha, where)]
-    families = [whole, parts]
-    if by_count is not None:
-        tests = [
-            one
-            for group, where in by_count
-            for one in (*_signs(group, alpha, f"{where} it is"), *_sums(group, alpha, where))
-        ]
-        families.append(tests)
-    # The same for each family, however many lines there are.
-    found = [(len(families) * len(family) * p, what) for family in families for p, what in family]
-    smallest, what = min(found)
-    return Plausible(min(1.0, smallest * _ROUNDING), what)
 
 
 def _signs(cells: Sequence[int], alpha: float, what: str) -> list[tuple[float, str]]:

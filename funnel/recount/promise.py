@@ -102,9 +102,7 @@ def read_promise(text: str) -> Promise:
     if _AND in text:
         return _together(text.split(_AND))
     name, colon, rest = text.strip().partition(":")
-    kind = name.strip().lower()
-    if kind not in NUMBERS:
-        raise SpecError(f"the gate knows no guarantee {name.strip()!r}; known are {', '.join(NUMBERS)}")
+    kind = _kind(name)
     known = [*NUMBERS[kind], *(["set"] if kind in SETS else [])]
     said: dict[str, str] = {}
     for place, part in enumerate(rest.split(",") if colon else []):
@@ -114,6 +112,13 @@ def read_promise(text: str) -> Promise:
             raise SpecError(f"the gate cannot read {text!r}; {kind} has the numbers {', '.join(known) or 'none'}")
         said[key] = number.strip()
     return _read(kind, said)
+
+
+def _kind(name: str) -> str:
+    kind = name.strip().lower()
+    if kind not in NUMBERS:
+        raise SpecError(f"the gate knows no guarantee {name.strip()!r}; known are {', '.join(NUMBERS)}")
+    return kind
 
 
 def _together(texts: Sequence[str]) -> Promise:
@@ -150,10 +155,7 @@ def declared_promise(text: str) -> Promise:
         raise SpecError(
             'the spec declares no guarantee that the gate can read; write for instance guarantee = "lip:1.0"'
         )
-    kind = declared["kind"].strip().lower()
-    if kind not in NUMBERS:
-        raise SpecError(f"the gate knows no guarantee {kind!r}; known are {', '.join(NUMBERS)}")
-    return _read(kind, {key: value for key, value in declared.items() if key != "kind"})
+    return _read(_kind(declared["kind"]), {key: value for key, value in declared.items() if key != "kind"})
 
 
 def _read(kind: str, said: Mapping[str, object]) -> Promise:

@@ -15,15 +15,10 @@ from funnel.recount.released import ReleasedProtocol
 Record = tuple[str, ...]
 # A value of the secret, where that is published, a column, and a value of it.
 Cell = tuple[Record, str, str]
-Masses = Mapping[Record, float]
-# By output, class and secret.
-Rates = defaultdict[Record, defaultdict[str, dict[Record, float]]]
 # A true release is refused by chance with at most this probability, over all values of all columns together.
 _FALSE_ALARMS = 1e-10
 # What probabilities are multiples of.
 _UNIT = 2**63
-# So little of a record that it is nothing.
-_HARDLY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,54 +147,23 @@ class PublishedByClass:
         """What observers of some columns of a person conclude at most: level, nats, and people beyond; by columns.
 
         They believe that a person of class c has the secret s with the share that s has in c. A published record that
-        agrees in the column is the person's own, or that of a donor for somebody of another class. From how many people
-        with this value, and of which class, it comes depends on who stands where; the worst of all that is taken.
+        agrees in the columns is the person's own, or that of a donor for somebody of another class.
         """
-        if self.classes.has_parts:
-            return self._between_parts(budget)
-        secrets: dict[str, Counter[Record]] = defaultdict(Counter)
-        values: dict[str, dict[str, Counter[str]]] = {column: defaultdict(Counter) for column in self.classes.columns}
-        for (secret, record), count in self.true.items():
-            name = self.classes.of(record)
-            secrets[name][secret] += count
-            for column, value in zip(self.classes.columns, record, strict=True):
-                values[column][value][name] += count
-        sizes = {name: of.total() for name, of in secrets.items()}
-        rates = self._rates(secrets)
-        people = sum(sizes.values())
-        found: dict[Record, tuple[float, float]] = {}
-        for column, of_value in values.items():
-            level = outside = 0.0
-            for known in of_value.values():
-                reached, beyond = _seen_by(known, secrets, sizes, rates, budget)
-                level, outside = max(level, reached), outside + beyond
-            found[column,] = (level, outside / people)
-        return found
-
-    def _between_parts(self, budget: float) -> dict[Record, tuple[float, float]]:
-        """The same where donors are drawn evenly from parts of classes: exactly."""
+        classes = self.classes
         secrets = tuple(sorted({secret for secret, _ in self.true}))
-        parts = tuple((name,) for name in self.classes.names)
+        # Nobody is published of a class that nobody is of; a part without people is refused.
+        names = [name for name in classes.names if classes.has_parts or self._sizes[name]]
+        parts = tuple((name,) for name in names)
         counts = [[0] * len(parts) for _ in secrets]
         for (secret, record), count in self.true.items():
-            counts[secrets.index(secret)][self.classes.names.index(self.classes.of(record))] += count
+            counts[secrets.index(secret)][names.index(classes.of(record))] += count
         read: Sequence[Record] = parts
         if any(len(x) > 1 for x, _ in self.moves):
             read = tuple(secret + part for secret in secrets for part in parts)
         rows = [[int(self.moves.get((x, y), 0.0) * _UNIT) for x in read] for y in read]
-        classes = self.classes
-        people = people_by_part(self.true, classes.columns, lambda record: (classes.of(record),), classes.at_once)
-        return KnownValues(counts, parts, tuple(read), rows, _UNIT, people).concluded(budget)
-
-    def _rates(self, secrets: Mapping[str, Counter[Record]]) -> Rates:
-        """Of every output and class the probability that somebody there has a secret and is published as the output."""
-        found: Rates = defaultdict(lambda: defaultdict(dict))
-        for (x, y), probability in self.moves.items():
-            own = [x[:-1]] if len(x) > 1 else list(secrets[x[-1]])
-            for secret in own:
-                if share := secrets[x[-1]][secret] / secrets[x[-1]].total() * probability:
-                    found[y][x[-1]][secret] = share
-        return found
+        at_once = classes.at_once or 1
+        people = people_by_part(self.true, classes.columns, lambda record: (classes.of(record),), at_once)
+        return KnownValues(counts, parts, tuple(read), rows, _UNIT, people, classes.has_parts).concluded(budget)
 
     @cached_property
     def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:
@@ -233,70 +197,6 @@ def _bernstein(variance: float, step: float, events: int) -> float:
     """The t for which ``2 exp(-t² / (2 (variance + step t / 3)))`` is the share of false alarms, for each of events."""
     bound = math.log(2 * events / _FALSE_ALARMS)
     return bound * step / 3 + math.sqrt((bound * step / 3) ** 2 + 2 * bound * variance)
-
-
-def _seen_by(
-    known: Mapping[str, int],
-    secrets: Mapping[str, Counter[Record]],
-    sizes: Mapping[str, int],
-    rates: Rates,
-    budget: float,
-) -> tuple[float, float]:
-    """The level (nats), by class, for an observer of who is among the known, and how many are beyond."""
-    distribution: Counter[Record] = Counter()
-    for name, count in known.items():
-        for secret, number in secrets[name].items():
-            distribution[secret] += count * number / sizes[name]  # type: ignore[assignment]
-    people = sum(known.values())
-    prior = {secret: mass / people for secret, mass in distribution.items() if mass}
-    level = outside = 0.0
-    for y, of_class in rates.items():
-        there = known.get(y[-1], 0)
-        own = of_class.get(y[-1], {})
-        come = {name: of for name, of in of_class.items() if name != y[-1] and known.get(name)}
-        moved = math.fsum(known[name] * math.fsum(of.values()) for name, of in come.items())
-        apart = alike = 0.0
-        # Of a class in which all are known to be every record has the same part; of others any part.
-        sure: Counter[Record] = Counter()
-        parts = []
-        for name, of in come.items():
-            ratio = sizes[name] / sizes[y[-1]]
-            if known[name] < sizes[name]:
-                parts += [(of, ratio)] if sum(of.values()) > _HARDLY else []
-                continue
-            for secret, share in of.items():
-                sure[secret] += share * ratio  # type: ignore[assignment]
-        if there < sizes[y[-1]]:
-            apart = _most(sure, parts, prior)
-        if there:
-            both = {secret: own.get(secret, 0.0) + sure[secret] for secret in {*own, *sure}}
-            alike = _most(both, parts, prior)
-        level = max(level, apart, alike)
-        if max(apart, alike) > budget * (1 + 1e-9) + 1e-9:
-            outside += moved
-        if alike > budget * (1 + 1e-9) + 1e-9:
-            outside += there * math.fsum(own.values())
-    return level, outside
-
-
-def _most(own: Masses, come: Sequence[tuple[Masses, float]], prior: Masses) -> float:
-    """The largest change (nats) of a belief by masses of which any part of those that come may be missing."""
-    parts = [(of, size * sum(of.values())) for of, size in come if of]
-    own = own if sum(own.values()) > _HARDLY else {}
-    start = sum(own.values())
-    most = 0.0
-    for secret, before in prior.items():
-        shares = [(of.get(secret, 0.0) / sum(of.values()), mass) for of, mass in parts]
-        for largest in (True, False):
-            mass, here = start, own.get(secret, 0.0)
-            for share, more in sorted(shares, reverse=largest):
-                # A further part moves the share towards its own: as long as it is the more extreme one.
-                if mass > _HARDLY and (share <= here / mass if largest else share >= here / mass):
-                    break
-                mass, here = mass + more, here + share * more
-            if mass > _HARDLY:
-                most = max(most, abs(math.log(here / mass / before)) if here > 0 else math.inf)
-    return most
 
 
 def moves_of(protocol: ReleasedProtocol, known: int) -> dict[tuple[Record, Record], float]:

@@ -167,6 +167,10 @@ class Leakage(Protocol):
         """The least budget that it is within, rounded up."""
         ...
 
+    def within(self, nats: Fraction) -> bool:
+        """Whether it is at most a budget."""
+        ...
+
 
 def level_above(promise: Promise, sides: Sequence[Side], worst: Sequence[Leakage]) -> float:
     """The level of a promise that these ratios amount to, in nats, rounded up.

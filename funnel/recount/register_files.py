@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
@@ -18,7 +18,7 @@ from funnel.recount.chapters import Chapter, Rows, State
 from funnel.recount.expected import Expected
 from funnel.recount.left_open import OpenTables
 from funnel.recount.move_distribution import MoveDistribution, distribution_of_rows, distribution_since
-from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows
+from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows, Positive
 from funnel.recount.reading import read
 from funnel.recount.register_tables import (
     COLUMNS,
@@ -27,17 +27,20 @@ from funnel.recount.register_tables import (
     FORGOTTEN,
     PEOPLE,
     ROWS,
+    Count,
+    asked,
     damaged,
     file_content,
     file_digest,
     require_columns,
-    table_rows,
-    whole_number,
 )
 
 if TYPE_CHECKING:
     import duckdb
 
+_Observers = Annotated[tuple[str, ...], lambda said: said in (("transitions",), ("transitions", "mover-stayer"))]
+_Secrets = Annotated[str, lambda said: said in ("all", "current")]
+_Pair = Annotated[tuple[Count, ...], lambda said: len(said) == 2]
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -183,7 +186,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
     """
     text = file_content(folder / ENTRY)
     try:
-        said = json.loads(text, parse_float=str)
+        said = json.loads(text)
         files = {str(name): str(digest) for name, digest in said["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(folder / ENTRY, "is no entry of a register") from None
@@ -195,7 +198,8 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
             raise damaged(folder / name, "was changed since it was written")
         require_columns(database, folder / name)
         chosen = ", ".join(columns)
-        tables[name] = table_rows(database, folder / name, f"SELECT {chosen} FROM read_parquet(?)")
+        query = f"SELECT {chosen} FROM read_parquet($FILE)"
+        tables[name] = asked(database, folder / name, query, failed="cannot be read as parquet")
     try:
         return _entry(folder, said, tables, hashlib.sha256(text).hexdigest())
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
@@ -208,36 +212,36 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
     changes, classes = _changes(tables["changes.parquet"])
     nodes = tables["nodes.parquet"]
     followed = {row[0]: row[1] for row in tables["followed.parquet"]}
-    moves: NoisyChanges | None = _block(NoisyChanges, said.get("changes"))
-    row_moves: NoisyRows | None = _block(NoisyRows, said.get("rows"))
+    blocks = {"changes": NoisyChanges, "rows": NoisyRows, "means": NoisyMeans, "departures": NoisyDepartures}
+    moves, row_moves, means, departures = (_given(kind, said.get(name)) for name, kind in blocks.items())
     units = said["counts"] if row_moves is not None else said.get("units")
     if len(followed) != len(tables["followed.parquet"]) or any(
         len(row) != a for row in [*said["counts"], *(units or ())]
     ):
         raise ValueError
     chapter = Chapter(
-        ordinal=whole_number(said["ordinal"]),
+        ordinal=read(Count, said["ordinal"]),
         name=str(said["name"]),
         secret=secret,
         inputs=inputs,
         outputs=outputs,
-        counts=tuple(whole_number(count) for row in said["counts"] for count in row),
+        counts=tuple(read(Count, count) for row in said["counts"] for count in row),
         changes=changes,
         channels=_channels(tables["channels.parquet"], b),
         followed=followed,
-        first=whole_number(said["first"]),
+        first=read(Count, said["first"]),
         parents=tuple(parent for parent, _ in nodes),
         drawn=tuple(output for _, output in nodes),
         guarantee=str(said["guarantee"]),
         reserve=Fraction(str(said["reserve"])),
-        units=None if units is None else tuple(whole_number(count) for row in units for count in row),
+        units=None if units is None else tuple(read(Count, count) for row in units for count in row),
         classes=None if units is not None or said.get("noise") is not None else classes,
     )
     return Entry(
         folder=folder,
         chapter=chapter,
-        observers=_observers(said["observers"]),
-        secrets=_secrets(said["secrets"]),
+        observers=read(_Observers, said["observers"]),
+        secrets=read(_Secrets, said["secrets"]),
         effective=_effective(tables["effective.parquet"], b, a),
         fingerprint=str(said["fingerprint"]),
         secret_columns=tuple(said["secret"]["columns"]),
@@ -245,21 +249,15 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         output_columns=tuple(said["outputs"]["columns"]),
         digest=digest,
         previous=said["previous"],
-        noise=None if said.get("noise") is None else _positive(said["noise"]),
+        noise=_given(Positive, said.get("noise")),
         moves=moves,
         row_moves=row_moves,
-        means=_block(NoisyMeans, said.get("means")),
-        departures=_block(NoisyDepartures, said.get("departures")),
+        means=means,
+        departures=departures,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
-        second_rows=_second_rows(said.get("second_rows")),
+        second_rows=_given(tuple[_Pair, ...], said.get("second_rows")),
         left_open=_left_open(said, moves, row_moves),
     )
-
-
-def _second_rows(said: list[list[object]] | None) -> tuple[tuple[int, int], ...] | None:
-    if said is None:
-        return None
-    return tuple((whole_number(like), whole_number(unlike)) for like, unlike in said)
 
 
 def _changes(
@@ -276,19 +274,6 @@ def _changes(
         states[pair] = records
         cells[before, after] = cells.get((before, after), 0) + records
     return by_cell, by_state
-
-
-def _observers(said: object) -> tuple[str, ...]:
-    if said not in (["transitions"], ["transitions", "mover-stayer"]):
-        raise ValueError
-    assert isinstance(said, list)
-    return tuple(said)
-
-
-def _secrets(said: object) -> str:
-    if said not in ("all", "current"):
-        raise ValueError
-    return str(said)
 
 
 def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:
@@ -316,14 +301,12 @@ def _left_open(said: dict[str, Any], moves: NoisyChanges | None, rows: NoisyRows
             raise ValueError
     if rows is not None and {*map(len, rows.stayed), *map(len, rows.left)} != {1}:
         raise ValueError
-    return OpenTables(Fraction(beta), noisy, _positive(said["noise"]), moves, rows)
+    return OpenTables(Fraction(beta), noisy, read(Positive, said["noise"]), moves, rows)
 
 
-def _block(kind: type, said: dict[str, Any] | None) -> Any:
-    """A block of noisy tables, whose fractions an entry is read without; None of none."""
-    if said is None:
-        return None
-    return read(kind, {**said, "epsilon": float(said["epsilon"]), "scale": float(said["scale"])})
+def _given(kind: Any, said: object) -> Any:
+    """A value of a kind, or None of none."""
+    return None if said is None else read(kind, said)
 
 
 def _channels(rows: Sequence[tuple[int, ...]], b: int) -> dict[int, Rows]:
@@ -352,10 +335,3 @@ def _symbols(said: dict[str, Any]) -> Symbols:
     if not symbols or len(set(symbols)) != len(symbols):
         raise ValueError
     return symbols
-
-
-def _positive(number: object) -> float:
-    found = float(str(number))
-    if not 0 < found < math.inf:
-        raise ValueError
-    return found

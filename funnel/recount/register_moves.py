@@ -11,23 +11,22 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from funnel.recount.balance import Correction
 from funnel.recount.chapters import WHOLE, Tree
 from funnel.recount.expected import waves_of
+from funnel.recount.left_open import exact_since
 from funnel.recount.noisy_moves import (
     RECORD,
     Since,
-    Table,
-    average_complaints,
-    change_complaints,
-    row_complaints,
+    block_complaints,
     since_complaints,
 )
 from funnel.recount.register_files import Entry
-from funnel.recount.register_people import asked, first_counts, first_rows, is_further, last_of, noise_limit
-from funnel.recount.register_tables import damaged
+from funnel.recount.register_people import first_counts, first_rows, is_further, last_of, noise_limit
+from funnel.recount.register_tables import asked, damaged
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,17 +108,12 @@ def moves_of(
     """By the last version of everybody before an entry: pairs of cells, in the last row there and the first here."""
     if not entries:
         return {}
-    rows = asked(
-        database,
-        entry.rows,
-        f"""
+    query = f"""
         SELECT last.ordinal, last.cell, now.cell, count(*)
         FROM {first_rows(entry)} AS now JOIN {last_of("cell", entries)} AS last USING (high, low) GROUP BY ALL
-        """,
-        [str(one.people) for one in entries],
-    )
+    """
     found: dict[int, Counter[tuple[int, int]]] = {one.chapter.ordinal: Counter() for one in entries}
-    for ordinal, before, after, count in rows:
+    for ordinal, before, after, count in asked(database, entry.rows, query, [str(one.people) for one in entries]):
         found[ordinal][before, after] = count
     return found
 
@@ -140,22 +134,16 @@ def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
     known = {one.chapter.name: one for one in entries}
     found: dict[str, list[int]] = {}
     for since in entry.moves.since:
-        one = known[since.version]
-        same, a = entry.chapter.distributions[one.chapter.ordinal].same, entry.chapter.a
-        secrets = [list(row) for row in since.secrets]
-        stayed, left = [list(row) for row in since.stayed], [list(row) for row in since.left]
-        for (before, after), count in counted[one.chapter.ordinal].items():
-            s, x = divmod(before, len(same))
-            secrets[s][after // a] -= count
-            # Where they are counted by secret alone there is one column.
-            (stayed if same[x] == after % a else left)[s][x if len(stayed[s]) > 1 else 0] -= count
-        changed = Since(since.version, _table(secrets), _table(stayed), _table(left))
-        found |= _named(changed, same)
+        one, chapter = known[since.version].chapter, entry.chapter
+        same, sizes = chapter.distributions[one.ordinal].same, (one.c, chapter.c, chapter.a)
+        exact = exact_since(since.version, counted[one.ordinal], same, sizes, len(since.stayed[0]) > 1)
+        of_exact = _named(exact, same)
+        found |= {name: _less(counts, of_exact[name]) for name, counts in _named(since, same).items()}
     return found
 
 
-def _table(rows: Sequence[Sequence[int]]) -> Table:
-    return tuple(map(tuple, rows))
+def _less(told: Sequence[int], exact: Sequence[int]) -> list[int]:
+    return [one - other for one, other in zip(told, exact, strict=True)]
 
 
 def changed_counts(entries: Sequence[Entry], entry: Entry) -> list[int]:
@@ -189,29 +177,25 @@ def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> dict[str
     tables = entry.row_moves
     if tables is None:
         return {}
-    a = entry.chapter.a
-    stayed, left = [list(row) for row in tables.stayed], [list(row) for row in tables.left]
-    sizes = list(tables.sizes)
-    rows = asked(
-        database,
-        entry.rows,
-        """
+    chapter = entry.chapter
+    sizes, pairs = list(tables.sizes), Counter[tuple[int, int]]()
+    query = """
         SELECT first, second, size, count(*) FROM (
           SELECT max(cell) FILTER (row = 1) AS first, max(cell) FILTER (row = 2) AS second, count(*) AS size
           FROM read_parquet($FILE) GROUP BY high, low
         ) GROUP BY ALL
-        """,
-    )
-    for first, second, size, count in rows:
+    """
+    for first, second, size, count in asked(database, entry.rows, query):
         if first is None or not 0 < size <= len(sizes):
             raise damaged(entry.rows, "has people with other numbers of rows than can be")
         sizes[size - 1] -= count
         if second is not None:
-            s, x = divmod(first, a)
-            (stayed if second % a == x else left)[s][x if len(stayed[s]) == a else 0] -= count
+            pairs[first, second] += count
+    exact = exact_since("", pairs, range(chapter.a), (chapter.c, chapter.c, chapter.a), len(tables.stayed[0]) > 1)
+    like, unlike = ([*chain(*of)] for of in (exact.stayed, exact.left))
     return {
-        "second rows like the first": [count for row in stayed for count in row],
-        "second rows unlike the first": [count for row in left for count in row],
+        "second rows like the first": _less([*chain(*tables.stayed)], like),
+        "second rows unlike the first": _less([*chain(*tables.left)], unlike),
         "numbers of rows": sizes,
     }
 
@@ -305,21 +289,16 @@ def protected_complaints(
     if told != [one.chapter.name for one in entries]:
         yield "its changes are not since all versions before it, each once and in their order"
         return
+    sizes = (chapter.c, chapter.a, chapter.b)
+    yield from block_complaints(entry.moves, entry.row_moves, entry.means, entry.departures, sizes)
     if entry.moves is not None:
-        yield from change_complaints(entry.moves, chapter.c)
         for one, since in zip(entries, entry.moves.since, strict=True):
             # Of other columns nobody has the same labels.
             inputs = chapter.inputs if one.input_columns == entry.input_columns else ()
             yield from since_complaints(since, (one.chapter.secret, one.chapter.inputs), inputs)
-    if entry.row_moves is not None:
-        yield from row_complaints(entry.row_moves, chapter.c, chapter.a)
-    if entry.means is not None:
-        yield from average_complaints("means", entry.means, chapter.a)
-        if chapter.inputs != chapter.outputs:
-            yield "it has means, and publishes other values than its people have"
-    if entry.departures is not None:
-        yield from average_complaints("departures", entry.departures, chapter.b)
-        yield from length_complaints(entry)
+    if entry.means is not None and chapter.inputs != chapter.outputs:
+        yield "it has means, and publishes other values than its people have"
+    yield from length_complaints(entry)
     for what, (scale, noise_of) in tables.items():
         # What those drew from who are forgotten since is not known.
         if not (gone and what in ("means", "departures")) and _is_beyond(noise_of, scale, gone):

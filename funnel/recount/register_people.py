@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.recount.chapters import NEW, Tree
 from funnel.recount.register_files import Entry, read_entry
-from funnel.recount.register_tables import damaged, require_columns
+from funnel.recount.register_tables import asked, damaged, require_columns
 from funnel.recount.rows import connect
 
 if TYPE_CHECKING:
@@ -49,83 +49,74 @@ class Followed:
 def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Iterator[str]:
     """People who are there twice or not in order, or whose value or history is none of the version."""
     require_columns(database, entry.people)
+    query = """
+        SELECT *, lag(high) OVER (ORDER BY file_row_number) AS before_high,
+          lag(low) OVER (ORDER BY file_row_number) AS before_low
+        FROM read_parquet($FILE, file_row_number = true)
+    """
+    missing = "high IS NULL OR low IS NULL OR cell IS NULL OR node IS NULL"
+    wrong = {
+        "before_high > high OR (before_high = high AND before_low >= low)": (
+            "people are there twice, or not in the order of their digests"
+        ),
+        f"{missing} OR {_is_strange(entry)}": "people have a value or a history that is none of this version",
+    }
+    yield from wrong_rows(database, entry.people, query, wrong)
+
+
+def _is_strange(entry: Entry) -> str:
+    """The condition that a row has a value or a history that is none of the version."""
     chapter = entry.chapter
-    first, last = chapter.first, chapter.first + len(chapter.parents) - 1
-    ((unordered, strange, missing),) = asked(
-        database,
-        entry.people,
-        """
-        SELECT
-          count(*) FILTER (before_high > high OR (before_high = high AND before_low >= low)),
-          count(*) FILTER (cell NOT BETWEEN 0 AND ? OR node NOT BETWEEN ? AND ?),
-          count(*) FILTER (high IS NULL OR low IS NULL OR cell IS NULL OR node IS NULL)
-        FROM (
-          SELECT *, lag(high) OVER (ORDER BY file_row_number) AS before_high,
-            lag(low) OVER (ORDER BY file_row_number) AS before_low
-          FROM read_parquet($FILE, file_row_number = true)
-        )
-        """,
-        [chapter.c * chapter.a - 1, first, last],
-    )
-    if unordered:
-        yield f"{unordered:,} people are there twice, or not in the order of their digests"
-    if strange or missing:
-        yield f"{strange + missing:,} people have a value or a history that is none of this version"
+    last = chapter.first + len(chapter.parents) - 1
+    return f"cell NOT BETWEEN 0 AND {chapter.c * chapter.a - 1} OR node NOT BETWEEN {chapter.first} AND {last}"
+
+
+def wrong_rows(
+    database: duckdb.DuckDBPyConnection, path: Path, query: str, wrong: Mapping[str, str], values: Sequence[object] = ()
+) -> Iterator[str]:
+    """How many of the rows that a query finds meet a condition, by what is said of these."""
+    counts = ", ".join(f"count(*) FILTER ({condition})" for condition in wrong)
+    (found,) = asked(database, path, f"SELECT {counts} FROM ({query})", values)
+    yield from (f"{number:,} {what}" for number, what in zip(found, wrong.values(), strict=True) if number)
 
 
 def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> Iterator[str]:
     """Rows of people with several that do not follow each other, change their secret, or end elsewhere than said."""
     require_columns(database, entry.rows)
-    chapter = entry.chapter
-    ((unordered, secrets, strange),) = asked(
-        database,
-        entry.rows,
-        """
-        SELECT
-          count(*) FILTER (row <> coalesce(before_row, 0) + 1),
-          count(*) FILTER (cell // ? <> before_cell // ?),
-          count(*) FILTER (cell NOT BETWEEN 0 AND ? OR node NOT BETWEEN ? AND ?)
-        FROM (
-          SELECT *, lag(row) OVER unit AS before_row, lag(cell) OVER unit AS before_cell
-          FROM read_parquet($FILE) WINDOW unit AS (PARTITION BY high, low ORDER BY row)
+    a = entry.chapter.a
+    query = """
+        SELECT *, lag(row) OVER unit AS before_row, lag(cell) OVER unit AS before_cell
+        FROM read_parquet($FILE) WINDOW unit AS (PARTITION BY high, low ORDER BY row)
+    """
+    wrong = {"row <> coalesce(before_row, 0) + 1": "rows are not the next ones of their people"}
+    if not (entry.chapter.has_members and entry.secrets == "all"):
+        wrong[f"cell // {a} <> before_cell // {a}"] = (
+            "rows have another secret than the row before, and only one of a person is bounded"
         )
-        """,
-        [chapter.a, chapter.a, chapter.c * chapter.a - 1, chapter.first, chapter.first + len(chapter.parents) - 1],
-    )
-    if unordered:
-        yield f"{unordered:,} rows are not the next ones of their people"
-    if secrets and not (chapter.has_members and entry.secrets == "all"):
-        yield f"{secrets:,} rows have another secret than the row before, and only one of a person is bounded"
-    if strange:
-        yield f"{strange:,} rows have a value or a history that is none of this version"
-    ((elsewhere,),) = asked(
-        database,
-        entry.rows,
-        """
-        SELECT count(*) FROM (
+    wrong[_is_strange(entry)] = "rows have a value or a history that is none of this version"
+    yield from wrong_rows(database, entry.rows, query, wrong)
+    query = """
+        SELECT ends.cell IS DISTINCT FROM people.cell OR ends.node IS DISTINCT FROM people.node AS elsewhere FROM (
           SELECT high, low, max_by(cell, row) AS cell, max_by(node, row) AS node
           FROM read_parquet($FILE) GROUP BY high, low
         ) AS ends FULL JOIN read_parquet(?) AS people USING (high, low)
-        WHERE ends.cell IS DISTINCT FROM people.cell OR ends.node IS DISTINCT FROM people.node
-        """,
-        [str(entry.people)],
-    )
-    if elsewhere:
-        yield f"{elsewhere:,} people do not stand where their last row ends"
-    pairs = asked(
-        database,
-        entry.rows,
-        """
-        SELECT before, node, count(*) FROM (
-          SELECT node, lag(node) OVER (PARTITION BY high, low ORDER BY row) AS before FROM read_parquet($FILE)
+    """
+    wrong = {"elsewhere": "people do not stand where their last row ends"}
+    yield from wrong_rows(database, entry.rows, query, wrong, [str(entry.people)])
+    if strange := sum(
+        n for (before, after), n in _next_rows(database, entry, "node").items() if not tree.goes_on(before, after)
+    ):
+        yield f"{strange:,} rows have a history that does not go on from the row before"
+
+
+def _next_rows(database: duckdb.DuckDBPyConnection, entry: Entry, column: str) -> Counter[Any]:
+    """Pairs of successive rows of a person, by what they have in a column."""
+    query = f"""
+        SELECT before, {column}, count(*) FROM (
+          SELECT {column}, lag({column}) OVER (PARTITION BY high, low ORDER BY row) AS before FROM read_parquet($FILE)
         ) WHERE before IS NOT NULL GROUP BY ALL
-        """,
-    )
-    wrong = sum(
-        count for before, after, count in pairs if not 0 < after < len(tree.parents) or tree.parents[after] != before
-    )
-    if wrong:
-        yield f"{wrong:,} rows have a history that does not go on from the row before"
+    """
+    return tallied(database, entry.rows, query)
 
 
 def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed: bool) -> Counter[tuple[int, int]]:
@@ -133,16 +124,7 @@ def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed:
 
     Of its secret, where all rows of a person have one.
     """
-    rows = asked(
-        database,
-        entry.rows,
-        """
-        SELECT before, cell, count(*) FROM (
-          SELECT cell, lag(cell) OVER (PARTITION BY high, low ORDER BY row) AS before FROM read_parquet($FILE)
-        ) WHERE before IS NOT NULL GROUP BY ALL
-        """,
-    )
-    found = Counter({(before, after): count for before, after, count in rows})
+    found = _next_rows(database, entry, "cell")
     if found and completed:
         a, own = entry.chapter.a, any(before // entry.chapter.a != after // entry.chapter.a for before, after in found)
         for before in counts_of(database, entry).keys() - {before for before, _ in found}:
@@ -159,27 +141,23 @@ def first_rows(entry: Entry) -> str:
 
 def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
     """Records by cell."""
-    return Counter(dict(asked(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
+    return tallied(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")
 
 
 def first_counts(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
     """People by the cell of their first row."""
-    return Counter(dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")))
+    return tallied(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")
 
 
 def second_row_counts(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[tuple[int, int]]:
     """People with two rows or more, by secret, and 0 where the second has the input of the first, 1 where another."""
     a = entry.chapter.a
-    rows = asked(
-        database,
-        entry.rows,
-        f"""
+    query = f"""
         SELECT one.cell // {a}, (one.cell % {a} <> two.cell % {a})::INT, count(*)
         FROM read_parquet($FILE) AS one JOIN read_parquet($FILE) AS two USING (high, low)
         WHERE one.row = 1 AND two.row = 2 GROUP BY ALL
-        """,
-    )
-    return Counter({(s, unlike): count for s, unlike, count in rows})
+    """
+    return tallied(database, entry.rows, query)
 
 
 def first_row_counts(folder: Path) -> FirstRows:
@@ -206,17 +184,12 @@ def changes_of(
     Or by their states: the cells, and whether they had changed till then.
     """
     state = "(cell, changed = 1)" if by_state else "cell"
-    rows = asked(
-        database,
-        later.rows,
-        f"""
+    query = f"""
         SELECT before.state, after.state, count(*)
         FROM (SELECT high, low, {state} AS state FROM {first_rows(later)}) AS after
         JOIN (SELECT high, low, {state} AS state FROM read_parquet(?)) AS before USING (high, low) GROUP BY ALL
-        """,
-        [str(earlier.people)],
-    )
-    return Counter({(before, after): count for before, after, count in rows})
+    """
+    return tallied(database, later.rows, query, [str(earlier.people)])
 
 
 def last_of(column: str, entries: Sequence[Entry]) -> str:
@@ -236,30 +209,22 @@ def unfollowed(
 
     The history of a person is what the last earlier version that has the person says.
     """
-    rows = asked(
-        database,
-        entry.rows,
-        f"""
+    query = f"""
         SELECT coalesce(earlier.node, {NEW}), people.node, count(*)
         FROM {first_rows(entry)} AS people LEFT JOIN {last_of("node", entries)} AS earlier USING (high, low)
         GROUP BY ALL
-        """,
-        [str(one.people) for one in entries],
-    )
-    wrong, last = 0, set()
-    for before, after, count in rows:
-        if not 0 < after < len(tree.parents) or tree.parents[after] != before:
-            wrong += count
-        if 0 <= before < len(tree.versions) and (version := tree.versions[before]) is not None:
-            last.add(version)
-    return wrong, last
+    """
+    pairs = tallied(database, entry.rows, query, [str(one.people) for one in entries])
+    wrong = sum(count for (before, after), count in pairs.items() if not tree.goes_on(before, after))
+    last = {tree.versions[before] for before, _ in pairs if 0 <= before < len(tree.versions)}
+    return wrong, {version for version in last if version is not None}
 
 
 def last_histories(database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry]) -> Counter[int]:
     """How many people have which history as their last one."""
     query = f"SELECT node, count(*) FROM {last_of('node', entries)} GROUP BY node"
-    rows = asked(database, entries[-1].people, query, [str(one.people) for one in entries])
-    return Counter({node: count for node, count in rows if 0 < node < len(tree.parents)})
+    found = tallied(database, entries[-1].people, query, [str(one.people) for one in entries])
+    return Counter({node: count for node, count in found.items() if 0 < node < len(tree.parents)})
 
 
 def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> Followed:
@@ -276,7 +241,7 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
     by_output, impossible = [0] * chapter.b, 0
     possible = {(k, y, x) for k, rows in chapter.channels.items() for y, row in enumerate(rows) for x, _ in row}
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
-    for node, x, count in asked(database, entry.rows, query):
+    for (node, x), count in tallied(database, entry.rows, query).items():
         if not chapter.first <= node < chapter.first + len(chapter.parents):
             raise damaged(entry.people, "has people with a history that is none of this version")
         before, y = tree.parents[node], tree.outputs[node]
@@ -354,12 +319,11 @@ def forgotten_complaints(
 ) -> Iterator[str]:
     """People who are forgotten and still there."""
     require_columns(database, forgotten)
-    query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
+    query = "SELECT * FROM read_parquet($FILE) AS here JOIN read_parquet(?) AS gone USING (high, low)"
     for entry in entries:
         for path in dict.fromkeys((entry.people, entry.rows)):
-            ((still,),) = asked(database, path, query, [str(forgotten)])
-            if still:
-                yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
+            wrong = {"true": f"people who are forgotten are still in {entry.folder.name}"}
+            yield from wrong_rows(database, path, query, wrong, [str(forgotten)])
 
 
 def noise_limit(epsilon: float, cells: int) -> int:
@@ -374,14 +338,7 @@ def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool
     return any(count > stated.get(key, 0) for key, count in counted.items())
 
 
-def asked(
-    database: duckdb.DuckDBPyConnection, path: Path, query: str, values: Sequence[object] = ()
-) -> list[tuple[Any, ...]]:
-    """The answer to a query on a table of people, which it names $FILE."""
-    import duckdb
-
-    file = str(path).replace("'", "''")
-    try:
-        return database.execute(query.replace("$FILE", f"'{file}'"), list(values)).fetchall()
-    except duckdb.Error:
-        raise damaged(path, "cannot be counted") from None
+def tallied(database: duckdb.DuckDBPyConnection, path: Path, query: str, values: Sequence[object] = ()) -> Counter[Any]:
+    """The counts that answer a query, in its last column, by what is in the one before, or in all before."""
+    rows = asked(database, path, query, values)
+    return Counter({row[0] if len(row) == 2 else row[:-1]: row[-1] for row in rows})

@@ -72,13 +72,21 @@ def file_content(path: Path) -> bytes:
     return content
 
 
-def table_rows(database: duckdb.DuckDBPyConnection, path: Path, query: str) -> list[Any]:
+def asked(
+    database: duckdb.DuckDBPyConnection,
+    path: Path,
+    query: str,
+    values: Sequence[object] = (),
+    failed: str = "cannot be counted",
+) -> list[tuple[Any, ...]]:
+    """The answer to a query on a table of a register, which it names $FILE."""
     import duckdb
 
+    file = str(path).replace("'", "''")
     try:
-        return database.execute(query, [str(path)]).fetchall()
+        return database.execute(query.replace("$FILE", f"'{file}'"), list(values)).fetchall()
     except duckdb.Error:
-        raise damaged(path, "cannot be read as parquet") from None
+        raise damaged(path, failed) from None
 
 
 def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -89,7 +97,8 @@ def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
     DataError
         If it has others, or is no parquet file.
     """
-    found = table_rows(database, path, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet(?))")
+    query = "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet($FILE))"
+    found = asked(database, path, query, failed="cannot be read as parquet")
     if dict(found) != COLUMNS[path.name]:
         raise DataError(
             f"{path} has other columns than this version of funnel reads; check it with the version that wrote it, or "
@@ -97,14 +106,11 @@ def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
         )
 
 
-def whole_number(number: object) -> int:
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise ValueError
-    return number
-
-
 def _is_count(number: int) -> bool:
     return number >= 0
+
+
+Count = Annotated[int, _is_count]
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class Named:
     folder: str
     entry: str
     people: str
-    missing: Annotated[int, _is_count]
+    missing: Count
     rows: str | None = None
 
 

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -209,35 +209,35 @@ class CsvReader(FileReader):
             yield from Counter(chunk).items()
 
     def names(self, file: Path, shown: str) -> tuple[str, ...]:
-        header: list[str] = []
-        before = csv.field_size_limit(_LONGEST)
-        with (
-            contextlib.suppress(UnicodeError, csv.Error, *_UNREADABLE),
-            _unpacked(file, shown) as packed,
-            self._text(packed) as stream,
-        ):
-            header = next(filter(None, csv.reader(stream, delimiter=self.delimiter)), [])
-        csv.field_size_limit(before)
+        with contextlib.closing(self._records(file, shown)) as records:
+            (header,) = next(records)
         if not header:
             raise DataError(f"{shown} has no header that the second reader can read, so it cannot be counted again")
         return tuple(header)
 
     def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        records = self._records(file, shown)
+        (header,) = next(records)
+        for column in columns:
+            if header.count(column) != 1:
+                raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")
+        chosen = [header.index(column) for column in columns]
+        pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
+        for rows in records:
+            if set(map(len, rows)) != {len(header)}:
+                raise DataError(f"a row of {shown} has another number of values than its header")
+            yield list(map(pick, rows))
+
+    def _records(self, file: Path, shown: str) -> Generator[list[list[str]]]:
+        """The header alone, empty where there is none; then the rows, some at a time."""
         sentence = ""
         before = csv.field_size_limit(_LONGEST)
         try:
             with _unpacked(file, shown) as packed, self._text(packed) as stream:
                 reader = filter(None, csv.reader(stream, delimiter=self.delimiter))
-                header = next(reader, [])
-                for column in columns:
-                    if header.count(column) != 1:
-                        raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")
-                chosen = [header.index(column) for column in columns]
-                pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
+                yield [next(reader, [])]
                 while rows := list(islice(reader, ROWS)):
-                    if set(map(len, rows)) != {len(header)}:
-                        raise DataError(f"a row of {shown} has another number of values than its header")
-                    yield list(map(pick, rows))
+                    yield rows
         except UnicodeError:
             sentence = f"{shown} is not text in {self.encoding}"
         except csv.Error:

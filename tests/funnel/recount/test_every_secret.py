@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from funnel.errors import FunnelError
-from funnel.history.step import Step
-from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.movers import secret_complaints
-from tests.funnel.recount.test_both_observers import AMPLE, GUARANTEE, complaints, published
-from tests.sabotage.patching import Patch, patched
+from tests.funnel.recount.test_both_observers import AMPLE, GUARANTEE, Made, complaints, made_with, published
 
 ONE = ("transitions",)
-Made = tuple[list[Step], RegisterHistories]
 
 
 def wrong(made: Made) -> list[str]:
@@ -109,12 +104,10 @@ NOTICED = {
 
 @pytest.mark.parametrize("name", NOTICED)
 def test_a_changed_line_is_noticed(name: str, tmp_path: Path) -> None:
-    with patched(Patch(*NOTICED[name])):
-        try:
-            made = published(tmp_path, ONE, AMPLE)
-        except FunnelError:
-            assert name not in BROKEN
-            return
+    made = made_with(NOTICED[name], lambda: published(tmp_path, ONE, AMPLE))
+    if made is None:
+        assert name not in BROKEN
+        return
     assert wrong(made)
     if name in BROKEN:
         assert any(version.broken for version in made[1].versions)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -401,10 +402,8 @@ def rewritten(folder: Path, name: str, change: Callable[[list[list[int]]], objec
 def resealed(folder: Path) -> None:
     said = json.loads((folder / "entry.json").read_text())
     seal(folder, said)
-    head = folder.parent / "head.json"
-    named = json.loads(head.read_text())
-    named["entries"][-1].update(entry=digest(folder / "entry.json"), people=digest(folder / "people.parquet"))
-    head.write_text(json.dumps(named))
+    now = {"entry": digest(folder / "entry.json"), "people": digest(folder / "people.parquet")}
+    changed_head(folder.parent, lambda head: head["entries"][-1].update(now))
 
 
 def said(folder: Path, **changes: object) -> None:
@@ -534,7 +533,7 @@ def test_a_prepared_entry_is_judged_with_those_before_it(tmp_path: Path) -> None
     assert less.broken
 
 
-def forgotten(register: Path, count: int = 5) -> list[tuple[int, int]]:
+def forgotten(register: Path, count: int = 5) -> None:
     """Erase the first people of the last version from all tables, as a request of theirs wants it."""
     head = json.loads((register / "head.json").read_text())
     folders = sorted(register.glob("000*"))
@@ -547,15 +546,24 @@ def forgotten(register: Path, count: int = 5) -> list[tuple[int, int]]:
     write_table(register / "forgotten.parquet", gone)
     head["forgotten"] = digest(register / "forgotten.parquet")
     (register / "head.json").write_text(json.dumps(head))
-    return gone
 
 
-def test_people_who_are_forgotten_are_in_the_counts_alone(honest: History, tmp_path: Path) -> None:
-    register = tmp_path / "register"
-    honest.write(register)
-    before = recount_histories(register)
-    forgotten(register)
-    found = recount_histories(register)
+@pytest.fixture
+def erased(honest: History, tmp_path: Path) -> Path:
+    """A register that five people were forgotten from."""
+    honest.write(tmp_path / "register")
+    forgotten(tmp_path / "register")
+    return tmp_path / "register"
+
+
+def changed_head(register: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    head = json.loads((register / "head.json").read_text())
+    change(head)
+    (register / "head.json").write_text(json.dumps(head))
+
+
+def test_people_who_are_forgotten_are_in_the_counts_alone(honest: History, erased: Path, tmp_path: Path) -> None:
+    before, found = judged(honest, tmp_path / "before"), recount_histories(erased)
     assert not found.complaints
     assert not any(version.complaints or version.broken for version in found.versions)
     # What was published is published: the level stays.
@@ -564,45 +572,32 @@ def test_people_who_are_forgotten_are_in_the_counts_alone(honest: History, tmp_p
     assert found.versions[-1].people == before.versions[-1].people - 5
 
 
-def test_another_effective_channel_is_noticed_although_some_are_forgotten(honest: History, tmp_path: Path) -> None:
+def test_another_effective_channel_is_noticed_although_some_are_forgotten(erased: Path) -> None:
     """What five people drew from is not known any more; two inputs swapped is more than they could do."""
-    register = tmp_path / "register"
-    honest.write(register)
-    forgotten(register)
-    last = sorted(register.glob("000*"))[-1]
 
     def swapped(rows: list[list[int]]) -> None:
         most = max(row[0] for row in rows)
         for row in rows:
             row[0] = most - row[0] if row[0] >= 0 else row[0]
 
-    rewritten(last, "effective.parquet", swapped)
-    complaints = recount_histories(register).versions[-1].complaints
+    rewritten(sorted(erased.glob("000*"))[-1], "effective.parquet", swapped)
+    complaints = recount_histories(erased).versions[-1].complaints
     assert any("are not the mean of what people drew from" in complaint for complaint in complaints)
 
 
-def test_people_who_are_forgotten_and_still_there_are_noticed(honest: History, tmp_path: Path) -> None:
-    register = tmp_path / "register"
-    honest.write(register)
-    gone = forgotten(register)
-    table = [
-        list(row.values()) for row in pq.read_table(sorted(register.glob("000*"))[-1] / "people.parquet").to_pylist()
+def test_people_who_are_forgotten_and_still_there_are_noticed(erased: Path) -> None:
+    people = [
+        pq.read_table(path) for path in (erased / "forgotten.parquet", *sorted(erased.glob("000*/people.parquet")))
     ]
-    write_table(register / "forgotten.parquet", [*gone, (table[0][0], table[0][1])])
-    head = json.loads((register / "head.json").read_text())
-    head["forgotten"] = digest(register / "forgotten.parquet")
-    (register / "head.json").write_text(json.dumps(head))
-    assert any("who are forgotten are still in" in complaint for complaint in recount_histories(register).complaints)
+    gone, last = ([tuple(row.values())[:2] for row in table.to_pylist()] for table in (people[0], people[-1]))
+    write_table(erased / "forgotten.parquet", [*gone, last[0]])
+    changed_head(erased, lambda head: head.update(forgotten=digest(erased / "forgotten.parquet")))
+    assert any("who are forgotten are still in" in complaint for complaint in recount_histories(erased).complaints)
 
 
-def test_people_left_out_who_were_not_forgotten_are_noticed(honest: History, tmp_path: Path) -> None:
-    register = tmp_path / "register"
-    honest.write(register)
-    forgotten(register)
-    head = json.loads((register / "head.json").read_text())
-    head["entries"][-1]["missing"] -= 1
-    (register / "head.json").write_text(json.dumps(head))
-    complaints = recount_histories(register).versions[-1].complaints
+def test_people_left_out_who_were_not_forgotten_are_noticed(erased: Path) -> None:
+    changed_head(erased, lambda head: head["entries"][-1].update(missing=head["entries"][-1]["missing"] - 1))
+    complaints = recount_histories(erased).versions[-1].complaints
     assert any("counts of secret and input" in complaint for complaint in complaints)
 
 

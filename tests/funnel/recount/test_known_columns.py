@@ -11,18 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from funnel.errors import FunnelError
 from funnel.guarantees import SRLIP, Attribute
-from funnel.history.step import Step
 from funnel.joint import Joint
-from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.promise import known_groups
-from tests.funnel.recount.test_both_observers import complaints, panel, published
+from tests.funnel.recount.test_both_observers import Made, complaints, made_with, panel, published
 from tests.panels import SECRET, Wave
-from tests.sabotage.patching import Patch, patched
 
 EPSILON, BUDGET, BOTH = 0.5, 0.2, ("town", "job")
-Made = tuple[list[Step], RegisterHistories]
 
 
 @dataclass(frozen=True)
@@ -103,12 +98,10 @@ NOTICED = {
 
 @pytest.mark.parametrize("name", NOTICED)
 def test_a_changed_line_is_noticed(name: str, tmp_path: Path) -> None:
-    with patched(Patch(*NOTICED[name])):
-        try:
-            made = registered(tmp_path, Attribute(EPSILON))
-        except FunnelError:
-            assert name not in BROKEN
-            return
+    made = made_with(NOTICED[name], lambda: registered(tmp_path, Attribute(EPSILON)))
+    if made is None:
+        assert name not in BROKEN
+        return
     assert list(complaints(*made))
     if name in BROKEN:
         assert any(version.broken for version in made[1].versions)

@@ -12,28 +12,15 @@ from hypothesis import strategies as st
 import funnel
 from funnel import Joint, SpecError
 from funnel.guarantees import examples
-from funnel.protocol import WeightArray
 from funnel.recount.count_box import CountBox
 from funnel.recount.levels import plain_level
 from funnel.recount.promise import declared_promise, read_promise
 from tests.funnel.guarantees.known import channels, noisy_tables, tables, worst_attribute, worst_srlip
+from tests.funnel.recount.test_levels import same
 
 KNOWN = ["srlip:0.7", "attribute:0.7", "rsrlip:1.2,0.1", "rattribute:1.2,0.1"]
 TOGETHER = ["lip:0.7 & srlip:0.9", "rlip:1.2,0.1 & attribute:0.7", "ldp:1.5 & alip:inf,0.3 & rsrlip:0.9,0.01"]
 READS = pytest.mark.parametrize("reads_secret", [False, True])
-
-
-def _same(text: str, joint: Joint, weights: WeightArray, reads_secret: bool) -> None:
-    guarantee = funnel.parse_guarantee(text)
-    read = joint.with_secret() if reads_secret else joint
-    theirs = guarantee.level_for(read, weights)
-    bounds = joint.bounds
-    box = None if bounds is None else CountBox.of(bounds.lower, bounds.upper, bounds.totals)
-    ours = plain_level(text, joint.counts, weights, reads_secret=reads_secret, published=joint.inputs.symbols, box=box)
-    assert ours.nats == pytest.approx(theirs.value, rel=1e-12, abs=1e-300), text
-    assert ours.holds == guarantee.holds_for(read, weights), text
-    assert read_promise(text).covers_noise
-    assert guarantee.covers_noise
 
 
 @pytest.mark.parametrize("text", KNOWN + TOGETHER)
@@ -43,7 +30,7 @@ def _same(text: str, joint: Joint, weights: WeightArray, reads_secret: bool) -> 
 def test_same_levels_and_decisions(text: str, reads_secret: bool, data: st.DataObject, joint: Joint) -> None:
     assume(joint.counts.any(axis=1).all())
     weights = data.draw(channels(4 * len(joint.secret) if reads_secret else 4))
-    _same(text, joint, weights, reads_secret)
+    same(text, joint, weights, reads_secret)
 
 
 @pytest.mark.parametrize("text", KNOWN + TOGETHER)
@@ -54,7 +41,7 @@ def test_same_over_boxes(text: str, reads_secret: bool, data: st.DataObject, joi
     assert joint.bounds is not None
     assume((joint.bounds.totals[:, 1] > 0).all() and joint.bounds.upper.any(axis=1).all())
     weights = data.draw(channels(4 * len(joint.secret) if reads_secret else 4))
-    _same(text, joint, weights, reads_secret)
+    same(text, joint, weights, reads_secret)
 
 
 @READS
@@ -66,6 +53,12 @@ def test_the_definition_in_fractions(reads_secret: bool, data: st.DataObject, jo
         ratio = naive(joint.counts.tolist(), weights, reads_secret)
         found = plain_level(text, joint.counts, weights, reads_secret=reads_secret, published=joint.inputs.symbols)
         assert found.nats == pytest.approx(math.inf if ratio is None else math.log(ratio), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("text", KNOWN)
+def test_promises_to_who_knows_columns_cover_noise(text: str) -> None:
+    assert read_promise(text).covers_noise
+    assert funnel.parse_guarantee(text).covers_noise
 
 
 def test_parts_of_boxes_are_those_of_their_tables() -> None:
@@ -81,6 +74,8 @@ def test_parts_of_boxes_are_those_of_their_tables() -> None:
 def test_promises_of_several(text: str) -> None:
     promise = read_promise(text)
     guarantee = funnel.parse_guarantee(text)
+    assert promise.covers_noise
+    assert guarantee.covers_noise
     assert promise.kind == guarantee.name == "several"
     assert float(promise.budget) == guarantee.budget
     assert [part.kind for part in promise.parts] == [part.split(":")[0] for part in text.split(" & ")]
