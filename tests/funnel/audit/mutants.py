@@ -260,7 +260,7 @@ def without_csv(f: Forger) -> None:
     f.edit(f.folder.record, lambda c: c["files"].update({"data/records.csv": "0" * 64}))
 
 
-noticed("record", {"csv: taken away, and from the data package": without_csv}, "handouts", covered=False)
+noticed("record", {"csv: taken away, and from the data package": without_csv}, "files", covered=False)
 
 
 # The protocol, with a digest that fits.
@@ -512,10 +512,10 @@ noticed(
         "another digest in the catalogue": told("dcat.jsonld", '"xsd:hexBinary",', '"xsd:string",'),
         "another probability in the csv of the protocol": told("protocol.csv", "0.833740234375", "0.933740234375"),
         "another column in the csv of weights": told("estimator.csv", '"weight"', '"share"'),
-        "the README is gone": without_readme,
     },
     covered=False,
 )
+noticed("files", {"the README is gone": without_readme}, covered=False)
 EARLIER = '   "dcat:prev": {\n    "@id": "../0.9.0/"\n   },\n'
 VERSION = '   "dcat:version": '
 earlier_version = told("dcat.jsonld", VERSION, EARLIER + VERSION)
@@ -588,6 +588,7 @@ noticed(
     {
         "package: a search that is said to be better": privacy(certificate=None),
         "package: another gap": package(lambda c: c["funnel:privacy"]["certificate"].update(gap=0.25)),
+        "package: another radius": privacy(confidence={"alpha": 0.05, "radius": 0.0191}),
     },
 )
 noticed(
@@ -605,7 +606,6 @@ noticed(
         "package: no such rules": privacy(disclosureControl={"minimumCell": 0}),
         "package: no such order": privacy(rowOrder="sorted"),
         "package: another scope": privacy(scope="for ever"),
-        "package: another radius": privacy(confidence={"alpha": 0.05, "radius": 0.0191}),
         "package: reads the secret": privacy(readsSecret=True),
         "package: other published columns": privacy(published=["sex"]),
         "package: another description of a field": schema(lambda c: c["fields"][0].update(description="Jane")),
