@@ -15,7 +15,8 @@ from funnel.release.layout import ReleaseFolder  # noqa: E402
 from funnel.release.signature import SignatureDocument  # noqa: E402
 from tests.audits import recheck  # noqa: E402
 from tests.copies import copied  # noqa: E402
-from tests.funnel.audit.mutants import MUTANTS, Forger, Mutant  # noqa: E402
+from tests.funnel.audit.forging import Forger  # noqa: E402
+from tests.funnel.audit.mutants import MUTANTS, Mutant  # noqa: E402
 from tests.funnel.audit.test_mutants import CONTACT, CSV  # noqa: E402
 from tests.projects import SPEC, make_project  # noqa: E402
 from tests.releases import make_release  # noqa: E402

@@ -151,10 +151,11 @@ class Finished(FinishedFolder):
         """What is expected of it."""
         from funnel.pipeline.expectations.custom import declare
 
-        return declare(self.evidence, declared_checks(self._traits))
+        return declare(self.evidence, declared_checks(self.traits))
 
     @property
-    def _traits(self) -> frozenset[str]:
+    def traits(self) -> frozenset[str]:
+        """The words of what checks need that are true of it."""
         said = self.spec_text
         asked = {
             "csv": said.csv,
@@ -170,7 +171,7 @@ class Finished(FinishedFolder):
     @cached_property
     def results(self) -> tuple[Result, ...]:
         """What all checks of it find."""
-        return tuple(made_checks(self, self._traits, self.context))
+        return tuple(made_checks(self, self.traits, self.context))
 
     @cached_property
     def context(self) -> AuditContext:

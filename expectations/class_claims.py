@@ -53,13 +53,10 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
     for name in classes.names:
         of_class[class_of((name,))] += sizes[name]
     least = min(of_class.values()) if given is None else min(sizes[name] for name in classes.names)
-    named = tuple(dict.fromkeys(x[-1] for x in released.inputs))
-    whose = classes.are_given == (given is not None) and classes.source is None
-    right = whose and (given is None or classes.is_of(given))
+    right = classes.are_given == (given is not None) and (given is None or classes.is_of(given))
     return [
         claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
-        same("alphabet", named, classes.names),
         same("known columns", classes.known, said.known),
         same("parts", (classes.at_once, classes.has_parts), (said.at_once, said.at_once > 0)),
         claim("size", min(sizes.values()) > 0 and least >= fewest, f"of a class is {least:,}, below {fewest:,}"),

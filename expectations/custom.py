@@ -21,7 +21,6 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
     import_without(*VALIDATOR)
     import great_expectations as gx
-    from great_expectations.compatibility.pydantic import PrivateAttr
     from great_expectations.core.batch_definition import BatchDefinition
     from great_expectations.core.metric_domain_types import MetricDomainTypes
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
@@ -32,13 +31,10 @@ with warnings.catch_warnings():
     )
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import BatchExpectation
-    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
 _LISTED = 3
-# By the batch that a table is validated as.
-_NEEDED: dict[Any, Any] = {}
 Lines = list[dict[Hashable, Any]]
 """A table of evidence, line by line."""
 
@@ -55,28 +51,11 @@ class ReleaseExpectation(BatchExpectation):
 
     evidence_table: ClassVar[str]
     metric_dependencies = ("evidence.records",)
-    _configured: ExpectationConfiguration | None = PrivateAttr(None)
 
     class Config:
         """What was declared stays as it was declared."""
 
         allow_mutation = False
-
-    @property
-    def configuration(self) -> ExpectationConfiguration:
-        """Type and arguments: made once, since Great Expectations asks for them twenty times in a validation."""
-        if self._configured is None:
-            self._configured = super().configuration
-        return self._configured
-
-    def get_validation_dependencies(
-        self, execution_engine: Any = None, runtime_configuration: dict[str, Any] | None = None
-    ) -> Any:
-        """What it is computed from, the lines of its table: asked for twice by each of many, and the same for all."""
-        batch = self.configuration.kwargs.get("batch_id")
-        if batch not in _NEEDED:
-            _NEEDED[batch] = super().get_validation_dependencies(execution_engine, runtime_configuration)
-        return _NEEDED[batch]
 
     @property
     def check_name(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import plain_intervals, plain_numbers
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.plain_distributions import NOISE, Distributions, share_step, step_above
+from funnel.recount.plain_distributions import NOISE, Distributions, public_level, share_step, step_above
 from funnel.recount.promise import Promise
 from funnel.spec import ReleaseSpec
 
@@ -112,16 +111,8 @@ def _share_above(share: float, step: float) -> float:
 
 
 def _level_above(level: float | None, budget: float) -> float | str:
-    """The level in nats that is published: the budget if it is within, else a step of a tenth of that or two digits."""
-    if level is None:
-        return "infinite"
-    if level <= budget:
-        return budget
-    exact = Decimal(level)
-    two = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING))
-    step = Fraction(str(step_above(budget / 10))) if budget > 0 else None
-    most = two if step is None else max(two, float(math.ceil(Fraction(level) / step) * step))
-    return float(f"{most:.4g}")
+    """The level in nats that is published."""
+    return "infinite" if level is None else public_level(level, budget)
 
 
 def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:

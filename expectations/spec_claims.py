@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from funnel.audit.context import NEEDED
+from funnel.audit.context import declared_files
 from funnel.audit.documentation import previous_version
 from funnel.audit.evidence import counts_of
 from funnel.audit.files import list_folder, read_json
@@ -28,6 +28,9 @@ from funnel.recount.promise import read_promise
 from funnel.recount.published import count_published, in_csv
 from funnel.release.documents import JointDocument
 from funnel.release.findings import FindingsDocument
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.checks import Finished
 
 
 def _bins(finished: FinishedFolder) -> Claim:
@@ -245,29 +248,9 @@ def drawn_fields(path: str, drawn: Sequence[PlainNumbers], said: SpecText) -> li
     return [field_again(one, said.section("numbers")[one.column].get("unit"), written) for one in drawn]
 
 
-def declared_files(finished: FinishedFolder) -> frozenset[str]:
-    """Paths of the public files that a version consists of; public counts are one where noise protects the others.
-
-    So is a table of numbers where some are drawn within intervals. Where csv is asked for there is one of the protocol,
-    and one of weights where these estimate shares: the records of an invariant protocol are counted as usual. So are
-    the questions that classes of records follow from.
-    """
-    said, (numbers, numbers_csv) = finished.spec_text, TABLES
-    asked = {
-        "data/records.csv": said.csv,
-        "protocol.csv": said.csv,
-        "estimator.csv": said.csv and not is_invariant(finished.protocol),
-        numbers: bool(said.drawn),
-        numbers_csv: bool(said.drawn) and said.csv,
-        "frequencies.json": said.has_noise,
-        "classes.json": finished.classes is not None,
-    }
-    return frozenset(NEEDED) | {path for path, is_declared in asked.items() if is_declared}
-
-
-def files_claims(finished: FinishedFolder) -> list[Claim]:
+def files_claims(finished: Finished) -> list[Claim]:
     """The folder holds exactly the declared public files, as plain files."""
-    root, declared = finished.folder.root, declared_files(finished)
+    root, declared = finished.folder.root, declared_files(finished.traits)
     found = set(list_folder(root).files)
     # The other name of it could be written to later.
     linked = [name for name in sorted(found) if (root / name).lstat().st_nlink != 1]

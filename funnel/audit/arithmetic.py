@@ -341,43 +341,38 @@ def explained_limits(weights: Sequence[Sequence[float]], prior: Sequence[Limits]
     numbers : sequence of float or None, length a
         None for an input without a number, which counts as the mean of those that have one.
     """
-    known = [(n, p) for n, p in zip(numbers, prior, strict=True) if n is not None]
-    whole = sum(low + high for _, (low, high) in known)
+    p, is_known = np.array(prior), np.array([n is not None for n in numbers])
+    known, values = p[is_known], np.array([0.0 if n is None else n for n in numbers])
+    whole = known.sum()
     if not whole:
         return 0.0, 1.0
     # From near the mean, what is not known of the distribution of numbers hardly matters.
-    centre = sum(n * (low + high) for n, (low, high) in known) / whole
-    shares = np.array([p for _, p in known])
-    between = mean_between(shares[:, 0], shares[:, 1], np.array([n - centre for n, _ in known]))
-    mean = between.low, between.high
-    gaps: list[Limits] = [mean if n is None else (n - centre, n - centre) for n in numbers]
-    first = _sum(_times(p, gap) for p, gap in zip(prior, gaps, strict=True))
-    second = _sum(_times(p, _square(gap)) for p, gap in zip(prior, gaps, strict=True))
-    off = _square(first)
-    total = max(0.0, second[0] - off[1]), max(0.0, second[1] - off[0])
-    furthest = max(_square(gap)[1] for gap in gaps)
-    low = high = 0.0
-    for row in weights:
-        mass = _sum((w * p[0], w * p[1]) for w, p in zip(row, prior, strict=True))
-        told = _square(_sum(_times((w * p[0], w * p[1]), gap) for w, p, gap in zip(row, prior, gaps, strict=True)))
-        low += told[0] / mass[1] if mass[1] else 0.0
-        high += min(told[1] / mass[0], mass[1] * furthest) if mass[0] else mass[1] * furthest
+    centre = values[is_known] @ known.sum(axis=1) / whole
+    between = mean_between(known[:, 0], known[:, 1], values[is_known] - centre)
+    gaps = np.where(is_known[:, np.newaxis], (values - centre)[:, np.newaxis], [between.low, between.high])
+    products, squares = _times(p, gaps), _square(gaps)
+    off, second = _square(products.sum(axis=0)), _times(p, squares).sum(axis=0)
+    total = np.maximum(0.0, second - off[::-1])
+    furthest = squares[:, 1].max()
+    channel = np.array(weights)
+    masses, told = channel @ p, _square(channel @ products)
+    possible, sure = masses[:, 1] > 0, masses[:, 0] > 0
+    low = (told[possible, 0] / masses[possible, 1]).sum()
+    most = np.minimum(told[sure, 1] / masses[sure, 0], masses[sure, 1] * furthest)
+    high = most.sum() + (masses[~sure, 1] * furthest).sum()
     least = max(0.0, low - off[1]) / total[1] if total[1] else 0.0
-    return min(1.0, least), min(1.0, max(0.0, high - off[0]) / total[0]) if total[0] else 1.0
+    largest = max(0.0, high - off[0]) / total[0] if total[0] else 1.0
+    return min(1.0, float(least)), min(1.0, float(largest))
 
 
-def _sum(parts: Iterable[Limits]) -> Limits:
-    low = high = 0.0
-    for part in parts:
-        low, high = low + part[0], high + part[1]
-    return low, high
+def _times(one: Floats, other: Floats) -> Floats:
+    """The ends of products of numbers between ends (k, 2)."""
+    ends = one[:, :, np.newaxis] * other[:, np.newaxis, :]
+    return np.stack([ends.min(axis=(1, 2)), ends.max(axis=(1, 2))], axis=1)
 
 
-def _times(one: Limits, other: Limits) -> Limits:
-    ends = [x * y for x in one for y in other]
-    return min(ends), max(ends)
-
-
-def _square(one: Limits) -> Limits:
-    ends = one[0] ** 2, one[1] ** 2
-    return (0.0 if one[0] <= 0 <= one[1] else min(ends)), max(ends)
+def _square(one: Floats) -> Floats:
+    """The ends of squares of numbers between ends (..., 2)."""
+    ends = np.sort(one**2, axis=-1)
+    ends[..., 0] = np.where((one[..., 0] <= 0) & (one[..., 1] >= 0), 0.0, ends[..., 0])
+    return ends

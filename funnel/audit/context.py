@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,8 +38,27 @@ from funnel.release.verdict import Verdict
 T = TypeVar("T")
 
 _PAGES = ("report.html", "annex.html")
-NEEDED = ("datapackage.json", "protocol.json", *_PAGES, "report.json", "data/records.parquet", *HANDOUTS)
-_POSSIBLE = {*NEEDED, *TABLES, SIGNATURE_FILE, "data/records.csv", "protocol.csv", "estimator.csv"}
+_NEEDED = ("datapackage.json", "protocol.json", *_PAGES, "report.json", "data/records.parquet", *HANDOUTS)
+
+
+def declared_files(traits: Container[str]) -> frozenset[str]:
+    """Paths of the public files, but for the signature, that a version of such traits consists of: words of its needs.
+
+    Public counts are one where noise protects the others, and the questions that classes of records follow from. So is
+    a table of numbers where some are drawn within intervals. Where csv is asked for there is one of the protocol, and
+    one of weights where these estimate shares: the records of an invariant protocol are counted as usual.
+    """
+    csv, numbers, (table, table_csv) = "csv" in traits, "numbers" in traits, TABLES
+    asked = {
+        "data/records.csv": csv,
+        "protocol.csv": csv,
+        "estimator.csv": csv and "invariant" not in traits,
+        table: numbers,
+        table_csv: numbers and csv,
+        "frequencies.json": "noise" in traits,
+        "classes.json": "classes" in traits,
+    }
+    return frozenset((*_NEEDED, *(path for path, is_declared in asked.items() if is_declared)))
 
 
 @dataclass(frozen=True)
@@ -216,15 +236,9 @@ class AuditContext:
         return {path: file_facts(self.folder.root / path) for path in self.listing.files}
 
     @property
-    def needed(self) -> tuple[str, ...]:
-        """Public files that a version has; one that is not judged yet, or held, is not signed."""
-        return (*NEEDED, *((SIGNATURE_FILE,) if self.coming is None or self.coming.is_signed else ()))
-
-    @property
-    def possible(self) -> set[str]:
-        """Public files that such a release may have."""
-        noise = {"frequencies.json"} if self.public is not None else set()
-        return _POSSIBLE | noise | ({"classes.json"} if self.columns.classes is not None else set())
+    def declared(self) -> frozenset[str]:
+        """Public files that such a release has; one that is not judged yet, or held, is not signed."""
+        return declared_files(self.has) | {SIGNATURE_FILE}
 
     @cached_property
     def columns(self) -> ReleasedColumns:
@@ -365,11 +379,11 @@ def _known(part: T | None) -> T:
 def check_listing(known: AuditContext) -> Found:
     """All files of a release are there, and no others."""
     listing, told = known.listing, known.told
-    public = set(listing.files)
-    yield from (f"{path} is missing" for path in known.needed if path not in public)
+    public, unsigned = set(listing.files), set() if "signature" in known.has else {SIGNATURE_FILE}
+    yield from (f"{path} is missing" for path in sorted(known.declared - public - unsigned))
     yield from (f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange)
     yield from (
-        f"{path} is no file of a release" for path in (*sorted(public - known.possible), *sorted(told.unlisted))
+        f"{path} is no file of a release" for path in (*sorted(public - known.declared), *sorted(told.unlisted))
     )
     return f"{len(public)} public files, and nothing else"
 
@@ -378,7 +392,7 @@ def check_listing(known: AuditContext) -> Found:
 def check_documents(known: AuditContext) -> Found:
     """Every JSON document is byte for byte as funnel writes it, without further content."""
     for name in known.listing.files:
-        if name in known.possible and name.endswith(".json"):
+        if name in known.declared and name.endswith(".json"):
             path = known.folder.root / name
             if (difference := canonical_difference(read_document(path), path)) is not None:
                 yield difference

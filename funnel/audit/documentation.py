@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from funnel.audit.check import Found, check
 from funnel.audit.files import read_document
 from funnel.audit.package import FREE
-from funnel.recount.balance import is_invariant
 from funnel.recount.documentation import documentation_again
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.promise import read_settings
@@ -26,12 +25,6 @@ _BEFORE = re.compile(rb'"dcat:prev": \{\s*"@id": "\.\./([0-9.]+)/"')
 def check_documentation(known: AuditContext) -> Found:
     """README, citation, catalogue entry and the csv of the protocol follow from the package and the protocol."""
     folder, document, package, facts = known.folder, known.document, known.package, known.facts
-    tables = [folder.channel.name, *([] if is_invariant(document.content()) else [folder.estimator.name])]
-    needed = (*HANDOUTS, *(tables if "data/records.csv" in facts else ()))
-    missing = [name for name in needed if name not in facts]
-    yield from (f"{name} is missing" for name in missing)
-    spare = {folder.channel.name, folder.estimator.name} & set(facts) - set(needed)
-    yield from (f"{name} is of a release whose table is in csv too, and has estimates" for name in sorted(spare))
     try:
         previous = previous_version(folder, package, facts)
         again = documentation_again(package, document.content(), previous)
@@ -41,7 +34,7 @@ def check_documentation(known: AuditContext) -> Found:
     if folder.estimator.name in facts:
         for complaint in estimator_complaints(read_document(folder.estimator), document.content()):
             yield f"{folder.estimator.name}: {complaint}"
-    for name in sorted(set(again) - set(missing)):
+    for name in sorted(set(again) & set(facts)):
         if read_document(folder.root / name) != again[name]:
             yield f"{name} is not what the two documents make"
     return "what the two documents make of them"

@@ -20,7 +20,6 @@ from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import draw_consistency
 from funnel.findings.false_alarms import SHARES
 from funnel.joint import IntArray, Joint
-from funnel.recount.channel import Channel, entries_of
 from funnel.recount.found_histories import is_level
 from funnel.recount.plain_distributions import Distributions
 from funnel.recount.protocol_figures import figure_complaints
@@ -253,30 +252,18 @@ def check_internal_report(known: AuditContext) -> Found:
     said = (told.alone.before, told.alone.after, told.alone.information)
     if counted.having or told.alone.reason is not None:
         return "its figures are those that were found"
-    found = _one_record(known.released.channel(counted))
+    found = _one_record(Distributions(counted, known.released))
     for name, one, other in zip(("guess before", "guess after", "information"), said, found, strict=True):
         if one is None or abs(one - other) > _RELATIVE * max(1.0, other):
             yield f"the {name} of who sees one record does not follow from the counts"
     return "its figures are those that were found, and what one record tells follows from the counts"
 
 
-def _one_record(channel: Channel) -> tuple[float, float, float]:
+def _one_record(distributions: Distributions) -> tuple[float, float, float]:
     """How often the best guess of the secret is right, without a record and with one, and what it tells (nats)."""
-    counts = np.array(channel.counts, dtype=np.float64)
-    distribution = np.zeros((channel.c, len(channel.weights)))
-    for y, row in enumerate(channel.weights):
-        for x, weight in entries_of(row):
-            share = weight / channel.denominator
-            if channel.reads_secret:
-                distribution[x // channel.a, y] += counts[x // channel.a, x % channel.a] * share
-            else:
-                distribution[:, y] += counts[:, x] * share
-    distribution /= channel.n
-    prior = distribution.sum(axis=1, keepdims=True)
-    apart = prior * distribution.sum(axis=0)
-    there = distribution > 0
-    information = float((distribution[there] * np.log(distribution[there] / apart[there])).sum())
-    return float(prior.max()), float(distribution.max(axis=0).sum()), max(0.0, information)
+    before = max(distributions.secrets.values()) / distributions.recount.rows
+    right = sum(map(max, zip(*distributions.masses.values(), strict=True)))
+    return before, right / distributions.whole, distributions.secret_information
 
 
 @check("verdict", "internal record")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import gammaincinv
 
 from funnel.audit.check import Found, check
+from funnel.audit.files import spread
 from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.published import meaning_for
 from funnel.recount.balance import is_invariant
 from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.recount.published import in_csv
+from funnel.release.layout import Version
+from funnel.release.privacy_block import PrivacyBlock
 from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
@@ -70,7 +73,6 @@ _PLAIN_RECIPE = (
     "records selected by something that is not published, estimate by the probabilities in protocol.json."
 )
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-ORDERS = ("random", "as in the source")
 FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
 KEYS = {
     "licenses": {"name", "path"},
@@ -82,37 +84,48 @@ TABLES = ("data/numbers.parquet", "data/numbers.csv")
 # Whole seconds in UTC: other digits could say something else. Whether the clock was right to the hour, nobody can tell.
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
 _FIRST = datetime(2025, 1, 1, tzinfo=UTC)
-_VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
-_MOST_SECRETS = 1 << 20
+# Of a limit of disclosure control.
+_DECIMALS = 6
 
 
 @check("package", "public")
 def check_package(known: AuditContext) -> Found:
     """Every key of the data package follows from the other files."""
-    package, told_of = known.package, known.public_rows
+    package = known.package
     name, privacy = package.get("name"), package.get("funnel:privacy")
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
         return ""
-    yield from differences(package, _expected(name, known), "")
-    yield from unfit(package, privacy)
-    if told_of and not _is_radius(privacy.get("confidence"), len(known.document.prior.symbols), told_of):
-        yield "funnel:privacy.confidence does not follow from the number of records"
+    wrong = list(differences(package, _expected(name, known), ""))
+    yield from wrong or unfit_block(privacy)
+    yield from unfit(package)
     return "every key follows from the other files"
 
 
-def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:
+def unfit(package: dict[str, Any]) -> Iterator[str]:
     """What no package has, whatever it is about."""
     for key, allowed in KEYS.items():
         entries = package.get(key, [])
         if not isinstance(entries, list) or any(not isinstance(e, dict) or set(e) - allowed for e in entries):
             yield f"{key} has a key that funnel does not write"
-    if not _VERSION.fullmatch(str(package.get("version"))):
+    if Version.parse(str(package.get("version"))) is None:
         yield "its version is no version"
     if not _is_time(package.get("created")):
         yield "its time of publication is no time in whole seconds of UTC between 2025 and now"
-    if privacy.get("rowOrder") not in ORDERS:
-        yield "funnel:privacy.rowOrder is neither random nor that of the source"
+
+
+def unfit_block(privacy: dict[str, Any]) -> Iterator[str]:
+    """What no block on privacy has; α and radius have to be those of the report, which another check is about."""
+    try:
+        said = PrivacyBlock.from_json(json.dumps(privacy), "in datapackage.json")
+    except DataError as error:
+        yield str(error)
+        return
+    if spread(said.content()) != spread(privacy):
+        yield "funnel:privacy leaves out a key, or tells one in another way than funnel"
+    rules = said.disclosure_control
+    if any(round(share, _DECIMALS) != share for share in (rules.dominance, rules.unique_share)):
+        yield "funnel:privacy.disclosureControl has limits of more digits than a spec may have"
 
 
 def _is_time(stated: object) -> bool:
@@ -151,6 +164,7 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
         "name": name,
         "resources": [resource_of(name, path, facts[path], texts, meaning, package, values) for path in tables],
         "funnel:privacy": {
+            **privacy,
             "schema": "funnel/privacy/1",
             "meaning": meaning_for(
                 parse_guarantee(promise.declared),
@@ -171,17 +185,9 @@ def _expected(name: str, known: AuditContext) -> dict[str, Any]:
             "protocolDigest": document.digest,
             "report": report_of(facts),
             "utilityShare": document.utility.share,
-            "certificate": privacy.get("certificate"),
             "varianceExplained": None if explained is None else explained.variance_share,
-            "records": privacy.get("records") if rows is None else rows,
-            "rowOrder": privacy.get("rowOrder"),
-            "confidence": privacy.get("confidence"),
-            "disclosureControl": rules_of(privacy.get("disclosureControl")),
+            **({} if rows is None else {"records": rows}),
             "frequencies": _frequencies(document, facts),
-            "people": None,
-            "versions": None,
-            "secrets": None,
-            "rowsOf": privacy.get("rowsOf", []),
             **scope_of(privacy),
         },
     }
@@ -205,36 +211,11 @@ def _frequencies(document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
 
 def scope_of(privacy: dict[str, Any]) -> dict[str, Any]:
     """What the guarantee is about; who the people are is the publisher's word."""
-    people, versions = privacy.get("people"), privacy.get("versions")
-    if people == "different":
-        return {"people": people, "scope": SCOPES[people]}
+    people = privacy.get("people")
     if people != "same":
-        return {"scope": SCOPES[None]}
+        return {"versions": None, "secrets": None, "scope": SCOPES["different" if people == "different" else None]}
     secrets = "current" if privacy.get("secrets") == "current" else "all"
-    counted = isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
-    told = {"people": people, "secrets": secrets, "scope": SECRETS[secrets]}
-    return {**told, **({"versions": versions} if counted else {})}
-
-
-# Of a limit of disclosure control.
-_DECIMALS = 6
-
-
-def rules_of(said: Any) -> dict[str, Any]:
-    """The rules of disclosure control as they may be; which they are is the publisher's word."""
-    told = said if isinstance(said, dict) else {}
-    least, share, alone = told.get("minimumCell"), told.get("dominance"), told.get("uniqueShare")
-    return {
-        "minimumCell": least if type(least) is int and least >= 1 else 1,
-        "dominance": share if _is_limit(share) and share > 0 else 1.0,
-        "uniqueShare": alone if _is_limit(alone) else 1.0,
-        "onBreach": told.get("onBreach") if told.get("onBreach") in ("refuse", "report") else "report",
-    }
-
-
-def _is_limit(share: object) -> TypeGuard[float]:
-    """Whether it is a share of no more digits than a spec may have."""
-    return isinstance(share, float) and 0 <= share <= 1 and round(share, _DECIMALS) == share
+    return {"secrets": secrets, "scope": SECRETS[secrets]}
 
 
 def report_of(facts: Facts) -> dict[str, str]:
@@ -249,7 +230,7 @@ def resource_of(
     texts: Mapping[str, Sequence[str]],
     meaning: str,
     package: dict[str, Any],
-    values: Mapping[str, Set[str]] = MappingProxyType({}),
+    values: Mapping[str, Set[str]],
 ) -> dict[str, Any]:
     """A table of a release as its package has to describe it; ``meaning`` has a place for the name of a column.
 
@@ -259,9 +240,10 @@ def resource_of(
     name += "-numbers" * of_numbers
     (digest, size), written = fact, fields_of(package, path)
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
-    schema = _schema(texts, meaning, is_csv, written, values)
+    cell: Callable[[str], str] = in_csv if is_csv else str
+    schema = _schema(texts, meaning, cell, written, values)
     if of_numbers:
-        schema = _of_numbers(schema, written, texts, is_csv)
+        schema = _of_numbers(schema, written, texts, cell)
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
         return {**known, **kind, "schema": schema}
@@ -270,14 +252,14 @@ def resource_of(
 
 
 def _of_numbers(
-    schema: dict[str, Any], said: list[Any], texts: Mapping[str, Sequence[str]], guard: bool
+    schema: dict[str, Any], said: list[Any], texts: Mapping[str, Sequence[str]], cell: Callable[[str], str]
 ) -> dict[str, Any]:
     """The same with columns of numbers, as far as what is said of them is well-formed."""
     fields = []
     for field in said[len(texts) :]:
         with suppress(DataError):
             told = parsed_numbers(field, texts)
-            fields.append(field_again(told, field["funnel:drawn"].get("unit"), lambda text: _cell(text, guard)))
+            fields.append(field_again(told, field["funnel:drawn"].get("unit"), cell))
     return {**schema, "fields": [*schema["fields"], *fields], "missingValues": [""]}
 
 
@@ -319,16 +301,16 @@ def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
 def _schema(
     texts: Mapping[str, Sequence[str]],
     meaning: str,
-    guard: bool,
+    cell: Callable[[str], str],
     said: list[Any],
     known: Mapping[str, Set[str]],
 ) -> dict[str, Any]:
     fields = []
     for j, (column, of_column) in enumerate(texts.items()):
-        values = [_cell(text, guard) for text in of_column]
+        values = [cell(text) for text in of_column]
         fields.append(
             {
-                "name": _cell(column, guard),
+                "name": cell(column),
                 "type": "string",
                 "description": meaning.format(column),
                 "categories": values,
@@ -337,24 +319,6 @@ def _schema(
             }
         )
     return {"fieldsMatch": "exact", "fields": fields, "missingValues": []}
-
-
-def _cell(text: str, guard: bool) -> str:
-    return in_csv(text) if guard else text
-
-
-def _is_radius(said: Any, inputs: int, rows: int) -> bool:
-    """Whether α and radius are those of a confidence set of some whole number of secrets."""
-    if not isinstance(said, dict) or set(said) != {"alpha", "radius"}:
-        return False
-    alpha, radius = said["alpha"], said["radius"]
-    if not (isinstance(alpha, float) and 0 < alpha < 1 and isinstance(radius, float)):
-        return False
-    low, high = 1, _MOST_SECRETS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if rounded_radius(middle * inputs, rows, alpha) < radius else (low, middle)
-    return rounded_radius(low * inputs, rows, alpha) == radius
 
 
 def rounded_radius(cells: int, rows: int, alpha: float) -> float:

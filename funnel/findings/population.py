@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
@@ -13,6 +13,9 @@ from funnel.guarantees.base import PosteriorGuarantee
 from funnel.guarantees.robust_guarantee import Robust
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 DRAWS = 40
 _SEED = 1
@@ -98,8 +101,8 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
     seen = joint.counts.any(axis=1)
     counts = joint.counts[seen]
     prior = joint.p_secret[seen]
-    told = _Weights.of(joint, protocol)
-    released = told.distribution(counts / joint.n).sum(axis=0)
+    channel = _channel(joint, protocol)
+    released = (channel @ (counts / joint.n).T).sum(axis=1)
     weight = prior_weight(counts, prior) if len(prior) > 1 else 1.0
     generator = np.random.Generator(np.random.PCG64(_SEED))
     occurring = counts.any(axis=0)
@@ -109,9 +112,8 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
         given /= np.maximum(given.sum(axis=0), np.finfo(float).tiny)
         inputs = np.where(occurring, generator.standard_gamma(counts.sum(axis=0) + _HALF), 0.0)
         distribution = given * (inputs / inputs.sum())
-        shares[k] = released[
-            _outside(told.distribution(distribution), nominal.posterior_cone(distribution.sum(axis=1)))
-        ].sum()
+        outside = _outside((channel @ distribution.T).T, nominal.posterior_cone(distribution.sum(axis=1)))
+        shares[k] = released[outside].sum()
     return InPopulation(
         unseen=float((counts.sum(axis=0) == 1).sum() / joint.n),
         unseen_cells=float((counts == 1).sum() / joint.n),
@@ -141,29 +143,13 @@ def prior_weight(counts: IntArray, prior: FloatArray) -> float:
     return float(f"{np.exp(found.x):.3g}")
 
 
-@dataclass(frozen=True, eq=False)
-class _Weights:
-    """The channel as the entries that are not zero."""
+def _channel(joint: Joint, protocol: Protocol) -> csr_array:
+    """Q(y|x), shape (b, a), as the entries that are not zero."""
+    from scipy.sparse import csr_array
 
-    outputs: IntArray
-    inputs: IntArray
-    shares: FloatArray
-    number: int
-
-    @classmethod
-    def of(cls, joint: Joint, protocol: Protocol) -> _Weights:
-        entries = protocol.sparse_for(joint.inputs)
-        shares = entries.values / np.float64(protocol.denominator)
-        return cls(entries.outputs, entries.inputs, shares, len(protocol.outputs))
-
-    def distribution(self, distribution: FloatArray) -> FloatArray:
-        """P(s, y), shape (c, b), for P(s, x), shape (c, a)."""
-        return np.array(
-            [
-                np.bincount(self.outputs, weights=p[self.inputs] * self.shares, minlength=self.number)
-                for p in distribution
-            ]
-        )
+    entries = protocol.sparse_for(joint.inputs)
+    shares = entries.values / np.float64(protocol.denominator)
+    return csr_array((shares, (entries.outputs, entries.inputs)), shape=(len(protocol.outputs), len(joint.inputs)))
 
 
 def _outside(distribution: FloatArray, cone: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -21,6 +21,7 @@ from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.engine import release_rows
+from funnel.sampling.keyed import RecordKey
 from funnel.sampling.partitions import plan_rows
 from funnel.spec import ReleaseSpec
 from tests.copies import copied
@@ -37,6 +38,7 @@ class Made:
     spec: Path
     folder: Path
     snapshot: Snapshot
+    key: RecordKey | None = None
 
     @classmethod
     def of(cls, spec: Path) -> Self:
@@ -52,7 +54,7 @@ def finished(made: Made, tmp_path: Path) -> Finished:
     folder = copied(ReleaseFolder(made.folder), tmp_path / "incoming")
     # What is signed was judged before.
     folder.signature.unlink()
-    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot)
+    return Finished(ReleaseSpec.load(made.spec), folder, "1.0.0", made.snapshot, key=made.key)
 
 
 def drawn_release(path: Path, source: Path, protocol: Protocol) -> np.ndarray:

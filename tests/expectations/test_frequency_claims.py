@@ -113,81 +113,12 @@ def test_noise_that_was_not_drawn_as_it_is_said_is_found(
     assert "p = " in failures(finished, "noise")["noise"]
 
 
-def _in_order(n: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """The same noise, the larger the count the larger."""
-    found = np.empty_like(z)
-    found.ravel()[np.argsort(n, axis=None, kind="stable")] = np.sort(z, axis=None)
-    return found
+@pytest.mark.parametrize(("s", "x"), [(0, 0), (0, -1), (-1, 0), (-1, -1)])
+def test_one_count_that_is_one_off_is_not_what_the_secret_gives(finished: Finished, s: int, x: int) -> None:
+    """Nor is any other noise, which is off in some count: each is compared with the one that is derived for it."""
 
-
-def _seeded(z: np.ndarray) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return rng.geometric(0.632, z.shape) - rng.geometric(0.632, z.shape)
-
-
-SMALL = 5
-"""Counts of fewer people are small."""
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        lambda n, z: z // 2 * 2,
-        lambda n, z: np.where(n % 2, -abs(z), abs(z)),
-        _in_order,
-        lambda n, z: np.where(np.arange(z.shape[1]) % 2, -np.roll(z, 1, axis=1), z),
-        lambda n, z: np.broadcast_to(z[:1], z.shape),
-        lambda n, z: np.where((n < SMALL) & (np.arange(n.size).reshape(n.shape) % 5 > 0), 0, z),
-        lambda n, z: np.where(abs(z) < abs(np.roll(z, 1)), z, np.roll(z, 1)),
-        lambda n, z: np.trunc(0.8 * z).astype(int),
-        lambda n, z: np.where(n < SMALL, np.trunc(z / 2).astype(int), z),
-        lambda n, z: _seeded(z),
-        lambda n, z: np.roll(z, 1),
-        lambda n, z: z[::-1, ::-1],
-        lambda n, z: np.maximum(z, -n),
-        lambda n, z: z - z.sum(axis=1, keepdims=True) * (np.arange(z.shape[1]) == 0),
-        lambda n, z: np.clip(z, -1, 1),
-        lambda n, z: np.where(n >= SMALL, 0, z),
-    ],
-    ids=[
-        "always even",
-        "sign by parity",
-        "in the order of the counts",
-        "pairs that cancel",
-        "the same for every secret",
-        "none in four of five small counts",
-        "the smaller of two draws",
-        ".8 of the scale",
-        "half the scale where counts are small",
-        "seeded",
-        "of the count before",
-        "the other way round",
-        "never below no people",
-        "exact totals",
-        "cut at one",
-        "none where counts are large",
-    ],
-)
-def test_noise_that_is_a_function_of_anything_is_not_what_the_secret_gives(
-    finished: Finished, exact: np.ndarray, noise: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> None:
     def edited(content: Any) -> None:
-        drawn = np.array(content["noisy"]) - exact
-        # Of 147 counts or more, which are other ones where other values are learned: all are alike by chance once in
-        # 10^9 at most.
-        assert (noise(exact, drawn) != drawn).any()
-        content["noisy"] = (exact + noise(exact, drawn)).tolist()
-
-    edit(finished.folder.frequencies, edited)
-    assert (
-        "is not what their table and the secret of the series give"
-        in (failures(finished, "noisy counts")["derived noise"])
-    )
-
-
-def test_one_count_that_is_one_off_is_not_what_the_secret_gives(finished: Finished) -> None:
-    def edited(content: Any) -> None:
-        content["noisy"][0][0] += 1
+        content["noisy"][s][x] += 1
 
     edit(finished.folder.frequencies, edited)
     words = "of 1 counts is not what their table and the secret of the series give"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,12 +15,10 @@ import pytest
 
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.flows.look import release_secret
-from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks.secret_blocks import read_secret_block
-from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec
-from tests.copies import copied
+from tests.expectations.conftest import Made
 from tests.expectations.test_finished import PACKAGE_CHECKS, edit, failures, set_at
 from tests.projects import adult_rows
 
@@ -63,28 +60,17 @@ KEYS = "answers by key"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("full")
     ids = pa.array([f"person {i * 7919 % 10007}" for i in range(2000)])
     pacsv.write_csv(adult_rows(0, 2000).select(["sex", "race"]).append_column("id", ids), folder / "people.csv")
     (folder / "people.toml").write_text(SPEC)
-    spec = ReleaseSpec.load(folder / "people.toml")
-    told, done = run_release(spec, False, False)
-    assert done is not None
+    found = Made.of(folder / "people.toml")
+    spec = ReleaseSpec.load(found.spec)
     with open_series(spec) as series:
         secret = release_secret(spec, series, rotate=False)
     assert secret is not None
-    key = secret.record_key(("id",), read_secret_block)
-    return Finished(spec, ReleaseFolder(Path(told["folder"])), "1.0.0", done.snapshot, key=key)
-
-
-@pytest.fixture
-def finished(made: Finished, tmp_path: Path) -> Finished:
-    """A copy of it that may be spoilt."""
-    folder = copied(made.folder, tmp_path / "incoming")
-    # What is signed was judged before.
-    folder.signature.unlink()
-    return replace(made, folder=folder)
+    return replace(found, key=secret.record_key(("id",), read_secret_block))
 
 
 def test_all_of_it_is_judged_and_holds(finished: Finished) -> None:

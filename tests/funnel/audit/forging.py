@@ -22,8 +22,17 @@ from funnel.release.handouts import documentation
 from funnel.release.layout import INDEX, ReleaseFolder
 from funnel.release.series_index import ListedVersion, SeriesIndex, VersionList
 from funnel.release.signature import SignatureDocument, manifest_of
+from funnel.rendering import page_renderer
 from funnel.sampling.output_columns import OutputColumns, ReleaseWriter
+from tests.projects import SPEC
 
+# Of a release with noise, whose secrets are declared.
+TEXT = (
+    SPEC.replace('protection = "none"', 'protection = "noise"')
+    + '\n[limits]\nset_aside = 0.1\n\n[mechanism]\nname = "grr"\n\n[categories]\n'
+    + 'marital-status = ["Divorced", "Married-civ-spouse", '
+    + '"Never-married", "Separated", "Widowed", "Other"]\n'
+)
 PUBLIC = ("data/records.parquet", "data/records.csv", "protocol.json", "report.html", "datapackage.json")
 
 
@@ -113,6 +122,15 @@ class Forger:
         self.package(fit)
         self.handouts()
         self.sign()
+
+    def pages(self) -> None:
+        """Make the pages of the report again, and have the data package name it."""
+        render = page_renderer()
+        assert render is not None
+        for page, text in render(self.folder.numbers.read_bytes(), self.folder.protocol.read_bytes()).items():
+            (self.folder.root / page).write_text(text, encoding="utf-8")
+        stated = self.read(self.folder.package)["funnel:privacy"]["report"]
+        self.privacy(report={**stated, "hash": f"sha256:{file_digest(self.folder.numbers)}"})
 
     def handouts(self) -> None:
         """Write what is told to people and portals again, as far as the documents still make any."""

@@ -16,15 +16,13 @@ from click.testing import CliRunner
 
 from funnel.audit import recheck as rechecking
 from funnel.audit.check import Result, State
-from funnel.audit.evidence import Evidence, read_evidence
-from funnel.audit.history import find_register
+from funnel.audit.context import AuditContext
+from funnel.audit.evidence import Evidence
 from funnel.audit.protected import is_usual
 from funnel.audit.recheck import Told
 from funnel.cli import main
-from funnel.recount.released import ReleasedProtocol
 from funnel.release.document import dump
-from funnel.release.layout import ReleaseFolder, find_workspace
-from funnel.release.protocol_document import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
 from tests.copies import copied
 from tests.plain_registers import digest
@@ -48,26 +46,15 @@ def newest(project: Path) -> ReleaseFolder:
     return ReleaseFolder(project / "releases" / "people" / "1.1.0")
 
 
-def evidence_of(folder: ReleaseFolder) -> tuple[Evidence, ProtocolDocument]:
-    document = ProtocolDocument.read(folder.protocol)
-    _, evidence = read_evidence(folder, document)
-    assert evidence is not None
-    return evidence, document
-
-
 def judged(
     folder: ReleaseFolder, register: Path | None, change: Callable[[Evidence], Evidence] | None = None
 ) -> Result:
-    evidence, document = evidence_of(folder)
-    evidence = evidence if change is None else change(evidence)
-    workspace = find_workspace(folder.root, "people")
-    assert evidence.record is not None
-    place = find_register(evidence.record, workspace, Told(register=register))
-    released = ReleasedProtocol.parse(document.to_bytes())
-    known = {"evidence": evidence, "record": evidence.record, "document": document, "register": place}
-    known |= {"released": released}
+    """What the check of all versions finds, of evidence that says something else."""
+    known = AuditContext(folder, Told(register=register))
+    if change is not None:
+        known.__dict__["read_evidence"] = (known.read_evidence[0], change(known.evidence))
     (check,) = (one for one in rechecking.CHECKS if one.name == "histories")
-    found = rechecking._verified(check, SimpleNamespace(**known, public=None, coming=None))
+    found = rechecking._verified(check, known)
     assert found is not None
     return found
 

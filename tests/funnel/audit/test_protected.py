@@ -18,31 +18,20 @@ from funnel.audit.protected import check_drawn_counts, check_frequencies, mean_l
 from funnel.audit.recheck import Told, is_excused, recheck
 from funnel.errors import DataError
 from funnel.frequencies.noise import scale_of
-from funnel.pipeline.flows.pipeline import run_release
 from funnel.recount.noisy_moves import RECORD, NoisyChanges, NoisyDepartures, NoisyMeans
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import ProtocolDocument
-from funnel.spec import ReleaseSpec
 from tests.copies import copied
 from tests.expectations.test_finished import edit
-from tests.funnel.audit.test_forgeries import TEXT
-from tests.projects import make_project
 
 # What the digests and the signature tell besides.
 SEALS = {"signature", "package", "record"}
 
 
-@pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    spec = make_project(tmp_path_factory.mktemp("protected"), TEXT)
-    told, _ = run_release(ReleaseSpec.load(spec), False, False)
-    return Path(told["folder"])
-
-
 @pytest.fixture
-def folder(released: Path, tmp_path: Path) -> ReleaseFolder:
+def folder(noisy: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
     """A copy, away from the workspace."""
-    return copied(ReleaseFolder(released), tmp_path / released.name)
+    return copied(noisy, tmp_path / noisy.root.name)
 
 
 def _failed(folder: ReleaseFolder, public: bool = True) -> set[str]:
@@ -63,8 +52,8 @@ def test_a_reader_can_tell_the_bound_over_all_that_the_noise_leaves_possible(fol
     assert "1 nats for this version" in checks["protected frequencies"].detail
 
 
-def test_the_publisher_can_tell_the_noise_too(released: Path) -> None:
-    checks = {check.name: check for check in recheck(ReleaseFolder(released))}
+def test_the_publisher_can_tell_the_noise_too(noisy: ReleaseFolder) -> None:
+    checks = {check.name: check for check in recheck(noisy)}
     assert {name for name, check in checks.items() if check.state == "failed"} == set()
     assert "p = " in checks["noise"].detail
 
@@ -100,7 +89,7 @@ def test_counts_that_make_the_bound_false(folder: ReleaseFolder) -> None:
     assert "leakage" in _failed(folder)
 
 
-def test_exact_counts_are_no_noisy_ones(released: Path, folder: ReleaseFolder) -> None:
+def test_exact_counts_are_no_noisy_ones(noisy: ReleaseFolder, folder: ReleaseFolder) -> None:
     def exact(said: Any) -> None:
         said["noisy"] = [[0 if n < 30 else n for n in row] for row in said["noisy"]]
 
@@ -109,10 +98,10 @@ def test_exact_counts_are_no_noisy_ones(released: Path, folder: ReleaseFolder) -
     from funnel.audit.protected import check_noise
     from funnel.release.documents import JointDocument
 
-    joint = JointDocument.read(ReleaseFolder(released).joint).joint
+    joint = JointDocument.read(noisy.joint).joint
     evidence = SimpleNamespace(first_rows=None, joint=joint)
     document = ProtocolDocument.read(folder.protocol)
-    honest = read_frequencies(ReleaseFolder(released), document)
+    honest = read_frequencies(noisy, document)
     assert honest is not None
     assert check_noise(SimpleNamespace(noisy=honest, evidence=evidence)).state == "passed"
     edit(folder.frequencies, lambda said: said.update(noisy=[[n + 40 for n in row] for row in said["noisy"]]))
@@ -133,8 +122,8 @@ def test_a_release_without_its_counts_is_damaged(folder: ReleaseFolder) -> None:
         recheck(folder, Told(public=True, fetched=True))
 
 
-def test_true_shares_are_within_their_limits(released: Path) -> None:
-    folder = ReleaseFolder(released)
+def test_true_shares_are_within_their_limits(noisy: ReleaseFolder) -> None:
+    folder = noisy
     document = ProtocolDocument.read(folder.protocol)
     public = read_frequencies(folder, document)
     assert public is not None
@@ -145,9 +134,9 @@ def test_true_shares_are_within_their_limits(released: Path) -> None:
         assert mean.high - mean.low < 0.2
 
 
-def test_records_are_held_to_the_channel_with_its_departures(released: Path) -> None:
+def test_records_are_held_to_the_channel_with_its_departures(noisy: ReleaseFolder) -> None:
     """What these explain passes; what they do not is no proof, since people's parts are shortened."""
-    folder = ReleaseFolder(released)
+    folder = noisy
     document = ProtocolDocument.read(folder.protocol).model_copy(update={"rounded": 0.0})
     public = read_frequencies(folder, document)
     assert public is not None
@@ -179,9 +168,11 @@ def test_records_are_held_to_the_channel_with_its_departures(released: Path) -> 
 
 
 @pytest.mark.parametrize(("off", "state"), [(0.0, "failed"), (1 / 64, "passed")])
-def test_counts_are_held_to_a_channel_within_what_it_is_rounded_by(released: Path, off: float, state: str) -> None:
+def test_counts_are_held_to_a_channel_within_what_it_is_rounded_by(
+    noisy: ReleaseFolder, off: float, state: str
+) -> None:
     """An effective channel says 1/64 where almost nobody draws that; it says by how much it is off, too."""
-    document = ProtocolDocument.read(ReleaseFolder(released).protocol).model_copy(update={"rounded": off})
+    document = ProtocolDocument.read(noisy.protocol).model_copy(update={"rounded": off})
     counts = np.array([30_000, 0], dtype=np.int64)
     means = [Interval(63 / 64, 63 / 64), Interval(1 / 64, 1 / 64)]
     assert check_frequencies(document, counts, means).state == state

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from funnel.audit.arithmetic import mean_between
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
-from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
-from funnel.rendering import page_renderer
 from tests.audits import recheck, verified
 from tests.copies import copied
 from tests.funnel.audit.forging import Forger
@@ -153,14 +151,8 @@ def changed(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolde
 def forged(folder: ReleaseFolder, target: Path, change: Change) -> ReleaseFolder:
     """The same, with pages that say so too and digests and a signature that fit."""
     copy = changed(folder, target, change)
-    forger = Forger(copy)
-    render = page_renderer()
-    assert render is not None
-    for page, text in render(copy.numbers.read_bytes(), copy.protocol.read_bytes()).items():
-        (copy.root / page).write_text(text, encoding="utf-8")
-    digest = f"sha256:{file_digest(copy.numbers)}"
-    forger.package(lambda content: content["funnel:privacy"]["report"].update(hash=digest))
-    forger.cover()
+    Forger(copy).pages()
+    Forger(copy).cover()
     return copy
 
 
