@@ -55,6 +55,15 @@ FOLLOWING = [
         SECOND_YEAR,
     ),
     Mutant(
+        "fewer people whom nobody expected",
+        "the internal report says that nearly all histories were predicted",
+        "funnel.history.fitting",
+        "return Fitted(step, predicted, int(silent), int(status.people[~known].sum()))",
+        "return Fitted(step, predicted, int(silent), int(silent))",
+        CAUGHT,
+        THIRD_YEAR,
+    ),
+    Mutant(
         "level halved over histories",
         "a level below the true one",
         "funnel.pipeline.tasks.found_history",
