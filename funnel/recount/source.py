@@ -219,6 +219,22 @@ def source_rows(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[Cells]:
                 yield row[: len(columns)]
 
 
+def source_records(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[tuple[Cells, Cells]]:
+    """As `source_rows`, with the categories of the columns of the spec, before rare ones are grouped.
+
+    Raises
+    ------
+    DataError
+        As `recount`.
+    """
+    needed = list(dict.fromkeys((*columns, *spec.columns, *spec.source.where)))
+    with ExitStack() as stack:
+        for kinds, cells in _reading(spec, stack).cells(needed, in_order=True):
+            meanings = [(needed.index(column), meaning_of(spec, column, kinds[column])) for column in spec.columns]
+            for row, _ in _wanted(spec, kinds, cells, needed):
+                yield row[: len(columns)], tuple(meaning(row[place]) for place, meaning in meanings)
+
+
 @contextmanager
 def _file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
     """The second reader of the source of a spec.
