@@ -48,9 +48,9 @@ from funnel.measures.unchanged_shares import unchanged
 from funnel.mechanisms import fit
 from funnel.planning import choose, plan
 from funnel.protocol import INVARIANT, WORD_BITS, Protocol
-from funnel.register.truth import Reader, reader
 from funnel.settings.protection_settings import FrequencySettings
 from funnel.solver.optimum import optimal
+from tests.informed import Reader, reader
 from tests.waves import WAVES, wave
 
 

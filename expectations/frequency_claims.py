@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.audit.evidence import stored_counts
 from funnel.audit.files import read_json
-from funnel.findings.false_alarms import SHARES
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.keyed_answers import values_of_first_rows
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.balance import is_invariant
 from funnel.recount.frequencies import PublicFrequencies
@@ -23,7 +23,6 @@ from funnel.recount.grouping import (
     learning_cost,
     selected_columns,
     special_values,
-    surprise,
 )
 from funnel.recount.named_values import named_values
 from funnel.recount.noise import NoiseMaterial
@@ -36,8 +35,6 @@ from funnel.spec import ReleaseSpec
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
 
-# A false alarm may come from the values that are named where units have several rows; all other noise is derived.
-SIGNIFICANCE = SHARES["frequencies"]
 Symbol = tuple[str, ...]
 
 
@@ -165,29 +162,26 @@ def _named(
 ) -> Iterator[Claim]:
     """That values have a name which the secret of the series gives them, or which was published of this source before.
 
-    Where units have several rows the rows that count are others, so that it is judged how likely the names are.
+    Where units have several rows those that come first count.
     """
-    spec, material = finished.spec.whole, finished.noise_material
+    spec, material, key = finished.spec.whole, finished.noise_material, finished.key
     columns, chosen = learned_columns(spec), selected_columns(spec)
-    several = finished.spec.follows_units
     published = [one.public.labels for one in before if one.source == counted.sha256]
-    for column in chosen if several else columns:
-        found = {*labels[column]}
-        if any({*one.get(column, ())} == found for one in published):
+    new = [name for name in columns if not any({*one.get(name, ())} == {*labels[name]} for one in published)]
+    values, missing = counted.values, counted.missing
+    if new and finished.spec.follows_units and key is not None:
+        values, missing = values_of_first_rows(spec, key, finished.snapshot.key_kinds or ())
+    for column in new:
+        if material is None or (finished.spec.follows_units and key is None):
+            yield Claim(column, "cannot be derived: the secret of the series is gone")
             continue
-        values = counted.values[column]
-        if several:
-            # What was named is judged alone.
-            named = {value: n for value, n in values.items() if value in found - {*special_values(spec, column)}}
-            p = surprise(spec, column, named, found)
-            enough = p * len(columns) >= SIGNIFICANCE
-            yield claim(column, enough, f"names values that noisy counts would hardly have named: p = {p:.2e}")
-        elif material is None:
-            yield Claim(column, "cannot be derived: the secret of the series' noise is gone")
-        else:
-            wrong = found ^ named_values(spec, column, values, counted.missing.get(column, 0), material)
-            words = f"has {len(wrong):,} names that are not what its counts and the secret of the series give"
-            yield claim(column, not wrong, words)
+        wrong = {*labels[column]} ^ named_values(spec, column, values[column], missing.get(column, 0), material)
+        yield claim(
+            column,
+            not wrong,
+            f"has {len(wrong):,} names that are not what its counts and the secret of the series give; if an older "
+            "funnel learned them, remove the folder values from the series' folder in the workspace and run it again",
+        )
     yield same("learned columns", {*chosen} <= {*columns}, True)
 
 

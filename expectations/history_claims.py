@@ -252,6 +252,10 @@ def _expected(finished: FinishedFolder, stated: Mapping[str, Any] | None) -> Ite
     for name in ("moved", "outside", "others"):
         yield near(name, stated[name], getattr(found, name))
     yield near("open", stated.get("open_people"), found.left_open)
+    for name in ("unpredicted", "silent"):
+        # Who is forgotten may have had any history.
+        more = stated[name] - getattr(found, name)
+        yield claim(f"expected {name}", 0 <= more <= finished.histories.versions[-1].missing, f"is off by {more:,}")
     yield same(
         "expected observers",
         [(one["observer"], one["bounded"]) for one in stated["observers"]],

@@ -33,7 +33,8 @@ from funnel.recount.chapters import NEW, Rows, Tree
 from funnel.recount.noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.source import source_rows
+from funnel.recount.rows import Cells
+from funnel.recount.source import source_records
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
@@ -134,8 +135,8 @@ def _block(text: str) -> bytes:
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
     """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
-    with closing(source_rows(spec, key.columns)) as rows:
-        first = list(islice(rows, _RECORDS))
+    with closing(source_records(spec, key.columns)) as records:
+        first = [texts for texts, _ in islice(records, _RECORDS)]
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
@@ -322,15 +323,50 @@ def misplaced_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> int:
     """
     parts = list(snapshot_cells(entry, snapshot))
     units, cells = (np.concatenate(some) for some in zip(*parts, strict=True))
+    place = _places_in_units(units, key)
+    due = set(zip(*(column.tolist() for column in (units[:, 0], units[:, 1], place, cells)), strict=True))
+    table = pq.read_table(entry.rows, columns=["high", "low", "row", "cell"])
+    return sum(row not in due for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def values_of_first_rows(
+    spec: ReleaseSpec, key: RecordKey, kinds: Sequence[str]
+) -> tuple[Mapping[str, Mapping[str, int]], Mapping[str, int]]:
+    """By column how many units have a category, or none, in their first row: names are learned from these.
+
+    Rows without a unit are nobody's. Where rows that lack a value are left out, so are units whose first one does.
+    ``kinds`` are those of the columns of the key.
+    """
+    absent, met = {None, *spec.source.missing}, dict[Cells, int]()
+    digests, codes = list[bytes](), list[int]()
+    with closing(source_records(spec, key.columns)) as records:
+        while some := list(islice(records, _BATCH_ROWS)):
+            known = [(texts, categories) for texts, categories in some if absent.isdisjoint(texts)]
+            digests += key_digests(key, ([str(text) for text in texts] for texts, _ in known), kinds)
+            codes += [met.setdefault(categories, len(met)) for _, categories in known]
+    units = np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2)
+    first = np.bincount(np.array(codes, dtype=np.int64)[_places_in_units(units, key) == 1], minlength=len(met))
+    values, missing = {column: Counter[str]() for column in spec.columns}, Counter[str]()
+    for categories, count in zip(met, first.tolist(), strict=True):
+        if spec.source.on_missing == "drop" and None in categories:
+            continue
+        for column, category in zip(spec.columns, categories, strict=True):
+            if category is None:
+                missing[column] += count
+            else:
+                values[column][category] += count
+    return values, missing
+
+
+def _places_in_units(units: Words, key: RecordKey) -> npt.NDArray[np.int64]:
+    """Which row of its unit each is by the secret, from 1, of all rows in the order of the source."""
     number = _numbers(units)
     blocks = np.stack([number, np.zeros_like(number)], axis=1).astype("<u8")
     words = words_of(key, ("row of a unit", "order of the rows of a unit"), units, blocks)
     order = np.lexsort((words, units[:, 1], units[:, 0]))
     place = np.empty(len(units), dtype=np.int64)
     place[order] = _numbers(units[order]) + 1
-    due = set(zip(*(column.tolist() for column in (units[:, 0], units[:, 1], place, cells)), strict=True))
-    table = pq.read_table(entry.rows, columns=["high", "low", "row", "cell"])
-    return sum(row not in due for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return place
 
 
 def snapshot_cells(entry: Entry, snapshot: Snapshot) -> Iterator[tuple[Words, npt.NDArray[np.int64]]]:

@@ -13,7 +13,6 @@ from funnel.history.possible_rows import share_that_is_open
 from funnel.history.step import Step
 from funnel.register.look_up import People
 from funnel.register.register import Register
-from funnel.register.truth import known_truth
 
 _AS_FOUND = ("moved", "outside", "reserve", "utility", "alone", "bound", "entropy")
 
@@ -39,7 +38,7 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         **{name: getattr(found, name) for name in _AS_FOUND},
         units=found.opening.joint.n if found.waves else None,
         moved_level=_finite(found.moved_level),
-        expected=None if expected is None else _expected(register, people, expected),
+        expected=None if expected is None else _expected(expected),
         observers=tuple(
             FoundObserver(**vars(one) | {"level": _finite(one.level), "moved_level": _finite(one.moved_level)})
             for one in found.by_observer
@@ -59,9 +58,8 @@ def _finite(level: float | None) -> float | None:
     return None if level is None or math.isinf(level) else level
 
 
-def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
-    """The same of expected people, how many were not, and what it is for an observer who knows the truth."""
-    truth = known_truth(register, found.step, people)
+def _expected(found: Fitted) -> ExpectedHistory:
+    """The same of expected people, and how many were not."""
     step = found.predicted
     everybody = step.joint.n
     silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
@@ -73,12 +71,6 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         others=silent / int(step.observed.records.sum()),
         unpredicted=found.unpredicted,
         silent=found.silent,
-        truth=None if truth is None else _finite(truth.changes.level),
-        beyond=None if truth is None else truth.changes.beyond,
-        tables=None if truth is None else _finite(truth.tables.level),
-        tables_beyond=None if truth is None else truth.tables.beyond,
-        tables_moved=None if truth is None else truth.tables.moved,
-        tables_people=None if truth is None else truth.tables.people,
         open_people=share_that_is_open(step),
         observers=tuple(
             ExpectedObserver(

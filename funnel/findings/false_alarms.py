@@ -14,6 +14,6 @@ from typing import Final
 FALSE_ALARM: Final = 1e-8
 """Of the whole gate. It may be 1e-4; but this project's tests release hundreds of times a run, and must not fail."""
 
-_PARTS = MappingProxyType({"draws": 1, "independence": 1, "order": 1, "words": 1, "frequencies": 1})
+_PARTS = MappingProxyType({"draws": 1, "independence": 1, "order": 1, "words": 1})
 SHARES: Final = MappingProxyType({name: FALSE_ALARM * part / sum(_PARTS.values()) for name, part in _PARTS.items()})
 """The significance of each statistical check, that of draws in an audit too; they add up to `FALSE_ALARM`."""

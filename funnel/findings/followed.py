@@ -51,19 +51,9 @@ class ExpectedHistory:
         Share of the expected people whose history is none of these.
     unpredicted, silent : int
         People who really have another history, and those of them who are drawn from what tells nothing; internal.
-    truth : float or None
-        Largest level for an observer who knows the true counts and changes; internal, as all that follows. None where
-        it is infinite, since something is ruled out, and where it was not computed.
-    beyond : float or None
-        Share of the answers that are beyond the bound for them; None where it was not computed.
     open_people : float or None
         Where the bound holds under every set of tables that noise leaves open: the share of the expected people whose
         history may be outside by itself under one of these, and who draw from what tells nothing. Public.
-    tables, tables_beyond : float or None
-        The same for an observer who knows the true values of the published tables, and no more.
-    tables_moved, tables_people : int or None
-        People whose history alone is outside the bound for that reader, before this version says anything, and people
-        after whose history some answer is.
     observers : tuple of ExpectedObserver
         The same for each observer of whom it is known by public tables, and the secret of each version. Public.
     """
@@ -75,12 +65,6 @@ class ExpectedHistory:
     others: _Share
     unpredicted: NonNegativeInt
     silent: NonNegativeInt
-    truth: float | None = None
-    beyond: _Share | None = None
-    tables: float | None = None
-    tables_beyond: _Share | None = None
-    tables_moved: NonNegativeInt | None = None
-    tables_people: NonNegativeInt | None = None
     open_people: _Share | None = None
     observers: tuple[ExpectedObserver, ...] = ()
 

@@ -94,7 +94,8 @@ def fitted(predicted: Step, observed: Observed, utility: Utility = INFORMATION) 
         drawn_from=np.concatenate([predicted.drawn_from, drawn_from[~known]])[order],
         **proven.figures(status, observed),
     )
-    silent = status.people[~known & (drawn_from == silence)].sum()
+    tells_nothing = (library == library[:, :, :1]).all(axis=(1, 2))
+    silent = status.people[~known & tells_nothing[drawn_from]].sum()
     return Fitted(step, predicted, int(silent), int(status.people[~known].sum()))
 
 

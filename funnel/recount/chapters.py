@@ -159,6 +159,11 @@ class Chapter:
         """People by cell, length c a: by that of their first row, where they have several."""
         return self.counts if self.units is None else self.units
 
+    def tells(self, channel: int) -> bool:
+        """Whether what a channel publishes depends on what somebody has."""
+        rows = [[weight for _, weight in row] for row in self.channels[channel] if row]
+        return any(len(row) < self.a or len(set(row)) > 1 for row in rows)
+
     @cached_property
     def has_members(self) -> bool:
         """Whether rows of a person have secrets of their own."""

@@ -10,6 +10,7 @@ from math import ceil
 from typing import Any
 
 from funnel.recount.balance import Json, is_invariant
+from funnel.recount.chapters import Chapter
 from funnel.recount.expected import Attending
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.history_bounds import Tally
@@ -118,6 +119,8 @@ class ExpectedHistories(ObservedHistories):
         That are predicted.
     others : float
         Share of the expected people whose histories are not predicted.
+    unpredicted, silent : int
+        People who have another history than these, and those of them who drew from what tells nothing.
     left_open : float or None
         Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
         where that is not asked.
@@ -125,6 +128,8 @@ class ExpectedHistories(ObservedHistories):
 
     histories: int
     others: float
+    unpredicted: int
+    silent: int
     left_open: float | None = None
 
 
@@ -193,12 +198,7 @@ class VersionHistories(ObservedHistories):
         rows = Counter(dict.fromkeys((row for row, _ in self.by_row), self.missing))
         for (row, _), count in self.by_row.items():
             rows[row] += count
-        telling = {
-            row
-            for row, k in self.by_row
-            if row > 1 and rows[row] < _FEWEST
-            if any(len({dict(weights).get(x, 0) for x in range(chapter.a)}) > 1 for weights in chapter.channels[k])
-        }
+        telling = {row for row, k in self.by_row if row > 1 and rows[row] < _FEWEST and chapter.tells(k)}
         if telling:
             yield f"tells of row {min(telling)} of people, which fewer than {_FEWEST} have"
 
@@ -352,13 +352,18 @@ class Decided:
         return ObserverHistories(*who, of.level(), *people, of.moved_level, self.every.level())
 
 
-def expected_histories(found: Sequence[Decided], attending: Attending) -> ExpectedHistories:
-    """What is found of people whom public tables lead one to expect."""
+def expected_histories(
+    found: Sequence[Decided], attending: Attending, chapter: Chapter, people: Mapping[int, int]
+) -> ExpectedHistories:
+    """What is found of people whom public tables lead one to expect; and of real ones, counted by their history."""
+    others = {node: count for node, count in people.items() if node not in attending.people}
     everybody = attending.everybody
     unsure = next((one.unsure for one in found if one.unsure is not None), None)
     return ExpectedHistories(
         observers=tuple(one.expected(everybody) for one in found),
         histories=len(attending.people),
         others=attending.others / everybody,
+        unpredicted=sum(others.values()),
+        silent=sum(count for node, count in others.items() if not chapter.tells(chapter.followed[node])),
         left_open=None if unsure is None else unsure / everybody,
     )

@@ -228,7 +228,7 @@ class _Judging:
             broken=tuple(said for one in found for said in one.broken()),
             followed=len(chapter.followed),
             observers=tuple(one.figures() for one in found),
-            expected=None if attending is None else expected_histories(found, attending),
+            expected=None if attending is None else expected_histories(found, attending, chapter, followed.people),
             noise=tuple(noise.values()),
         )
 

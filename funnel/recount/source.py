@@ -204,19 +204,22 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
     return (*stored, *stated)
 
 
-def source_rows(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[Cells]:
-    """The cells of some columns in the records of the source that ``where`` asks for, in their order.
+def source_records(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[tuple[Cells, Cells]]:
+    """Records of the source that ``where`` asks for, in their order: cells of some columns, and the spec's categories.
+
+    Rare categories are not grouped.
 
     Raises
     ------
     DataError
         As `recount`.
     """
-    needed = list(dict.fromkeys((*columns, *spec.source.where)))
+    needed = list(dict.fromkeys((*columns, *spec.columns, *spec.source.where)))
     with ExitStack() as stack:
         for kinds, cells in _reading(spec, stack).cells(needed, in_order=True):
+            meanings = [(needed.index(column), meaning_of(spec, column, kinds[column])) for column in spec.columns]
             for row, _ in _wanted(spec, kinds, cells, needed):
-                yield row[: len(columns)]
+                yield row[: len(columns)], tuple(meaning(row[place]) for place, meaning in meanings)
 
 
 @contextmanager

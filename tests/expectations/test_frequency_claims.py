@@ -20,7 +20,7 @@ from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import Before, _named, _values
 from funnel.pipeline.expectations.spec_claims import _bins
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.grouping import learned_columns, learning_cost, selected_columns, surprise
+from funnel.recount.grouping import learned_columns, learning_cost, selected_columns
 from funnel.recount.source import Recount, recount
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -366,35 +366,6 @@ class TestSelection:
         (failed,) = [claim for claim in _values(more, counted, declared) if claim.failure]
         assert "category for other or missing values" in str(failed.failure)
 
-    def test_common_values_are_named_and_rare_ones_are_not(self, spec: ReleaseSpec) -> None:
-        values = {f"common {k}": 5000 for k in range(5)} | {f"rare {k}": 1 for k in range(30)}
-        common = [value for value in values if value.startswith("common")]
-        assert surprise(spec, "race", values, common) > 0.5
-        # All values that occur, or hardly any.
-        assert surprise(spec, "race", values, list(values)) < 1e-30
-        assert surprise(spec, "race", values, common[:2]) < 1e-30
-        assert surprise(spec, "race", values, [*common, "rare 1", "rare 2"]) < 1e-10
-
-    def test_values_near_the_threshold_may_be_either(self, spec: ReleaseSpec) -> None:
-        near = {f"near {k}": 165 for k in range(4)}
-        for named in ([], ["near 1"], list(near)):
-            assert surprise(spec, "race", near, named) > 1e-3
-
-    def test_of_units_with_several_rows_what_was_not_named_is_no_evidence(self, finished: Finished) -> None:
-        """All rows are counted, and names are learned from one of every unit: one may have had thousands."""
-        values = {column: dict(finished.recount.values[column]) for column in finished.recount.values}
-        values["race"]["of one unit alone"] = 5000
-        history = finished.spec.history
-        assert history is not None
-        same = history.model_copy(update={"people": "same"})
-        several = replace(finished, spec=finished.spec.model_copy(update={"unit": ("age",), "history": same}))
-        assert several.spec.follows_units
-        counted = replace(finished.recount, values=values)
-        assert wrong_names(several, counted) is None
-        # What was named is judged as ever: here everything that a single record has.
-        values["race"] = dict.fromkeys(labels_of(finished)["race"][:4], 1)
-        assert "hardly have named" in str(wrong_names(several, counted))
-
     def test_names_are_those_that_counts_and_secret_give_or_that_were_published(self, finished: Finished) -> None:
         counted, labels = finished.recount, labels_of(finished)
         assert wrong_names(finished, counted) is None
@@ -403,10 +374,12 @@ class TestSelection:
         other = replace(counted, values=values)
         # Other counts have other noise, which may name the same values: not with one that is too rare, nor one less.
         for names in (labels["race"][1:], (*labels["race"], "a neighbour")):
-            assert "1 names that are not what" in str(wrong_names(finished, counted, {**labels, "race": names}))
+            wrong = str(wrong_names(finished, counted, {**labels, "race": names}))
+            assert "1 names that are not what" in wrong
+            assert "remove the folder values" in wrong
         gone = replace(finished)
         gone.__dict__["noise_material"] = None
-        assert "secret of the series' noise is gone" in str(wrong_names(gone, counted))
+        assert "secret of the series is gone" in str(wrong_names(gone, counted))
         public = finished.frequencies
         assert public is not None
         before = [Before(public, {}, counted.sha256)]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.expectations.keyed_answers import derived, key_digests
+from funnel.pipeline.expectations.keyed_answers import derived, key_digests, values_of_first_rows
 from funnel.sampling import keyed
 from funnel.sampling.keyed import RecordKey
+from funnel.sampling.unit_order import first_rows
+from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 
@@ -36,6 +40,45 @@ def test_digests_and_keys_are_those_of_the_sampler(key: RecordKey, kinds: list[s
     assert [row.astype("<u8").tobytes() for row in found] == key_digests(key, rows, kinds)
     assert keyed.word_key(key, "release") == derived(key, "word", "release", 32)
     assert derived(replace(key, secret=bytes(32)[:-1] + b"x"), "word", "release", 32) != keyed.word_key(key, "release")
+
+
+@pytest.mark.parametrize("on_missing", ["category", "drop"])
+def test_first_rows_of_units_are_those_of_the_sampler(tmp_path: Path, on_missing: str) -> None:
+    random = np.random.default_rng(8)
+    units = random.integers(0, 60, 200)
+    values = random.choice(["a", "b", "c", "NA"], 200)
+    names = [f"unit {unit}" if unit else "NA" for unit in units]
+    content = "".join(
+        f"{name},{s},{x}\n" for name, s, x in zip(names, random.choice(["n", "y"], 200), values, strict=True)
+    )
+    (tmp_path / "rows.csv").write_text("id,s,x\n" + content, encoding="utf-8")
+    spec = ReleaseSpec.parse(
+        f"""
+        name = "rows"
+        title = "Rows"
+        secret = ["s"]
+        publish = ["x"]
+        unit = ["id"]
+        guarantee = "lip:1.0"
+        [source]
+        path = "rows.csv"
+        missing = ["NA"]
+        on_missing = "{on_missing}"
+        [history]
+        people = "same"
+        [metadata]
+        licence = "CC0-1.0"
+        """,
+        tmp_path / "rows.toml",
+    )
+    key = RecordKey(("id",), SECRET, "people")
+    batch = pa.record_batch({"id": names})
+    first = first_rows([batch], key, ("NA",))
+    there = values[first] if on_missing == "category" else values[first][values[first] != "NA"]
+    found, missing = values_of_first_rows(spec, key, ["text"])
+    assert found["x"] == Counter(value for value in there if value != "NA")
+    assert missing["x"] == np.count_nonzero(there == "NA")
+    assert first.sum() == len({*names} - {"NA"}) > 50
 
 
 def people(folder: Path, ids: pa.Array) -> Path:

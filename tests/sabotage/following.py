@@ -55,6 +55,15 @@ FOLLOWING = [
         SECOND_YEAR,
     ),
     Mutant(
+        "everybody was unexpected",
+        "the internal report says that no history was predicted",
+        "funnel.history.fitting",
+        "return Fitted(step, predicted, int(silent), int(status.people[~known].sum()))",
+        "return Fitted(step, predicted, int(silent), int(status.people.sum()))",
+        CAUGHT,
+        THIRD_YEAR,
+    ),
+    Mutant(
         "level halved over histories",
         "a level below the true one",
         "funnel.pipeline.tasks.found_history",

@@ -28,9 +28,10 @@ from funnel.progress import quiet
 from funnel.recount import expected
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.register.register import Register
-from funnel.release import protected_tables, secret
+from funnel.release import learned, protected_tables, secret
 from funnel.release.frequencies_document import FrequenciesDocument, RowsPart
 from funnel.release.layout import ReleaseFolder
+from funnel.sampling.unit_order import first_rows
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import make_project
@@ -308,3 +309,18 @@ def test_rows_that_are_taken_over_keep_first_rows_and_noise(
     other.protocol.write_bytes(first.protocol.read_bytes())
     found = recheck(other)
     assert "histories" in {check.name for check in found if check.failed}
+
+
+def test_values_are_named_by_the_first_rows_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven rows of a unit have a ward: one of them names it in 1 of 10^10 draws, and all do not in 1 of 10^12."""
+    learned_wards = SPEC.replace('ward = ["a", "b", "c"]\n', "").replace(
+        "epsilon = 4.0", "epsilon = 20.0\ndelta = 1e-10\n\n[limits]\nset_aside = 0.05"
+    )
+    alone = pa.table({"patient": [9999] * 11, "ill": ["no"] * 11, "ward": ["alone"] * 11})
+    table = pa.concat_tables([encounters(0), alone])
+    one = released(tmp_path / "one", learned_wards, table, monkeypatch)
+    assert PublicFrequencies.parse(one.folder.frequencies.read_bytes()).labels["ward"][:4] == ("a", "b", "c", "Other")
+    for number, wrong in enumerate((np.ones_like, np.logical_not)):
+        monkeypatch.setattr(learned, "first_rows", lambda *asked, wrong=wrong: wrong(first_rows(*asked)))
+        with pytest.raises(ReleaseRefused, match=r"ward has 1 names that are not what its counts and the secret"):
+            released(tmp_path / str(number), learned_wards, table, monkeypatch)

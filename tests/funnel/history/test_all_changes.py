@@ -21,8 +21,8 @@ from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import FloatArray, Joint
-from funnel.register.truth import reader
 from funnel.solver.optimum import optimal
+from tests.informed import reader
 
 PEOPLE = 60
 CELLS = np.arange(6)
