@@ -153,7 +153,7 @@ class MechanismSettings(Section):
 
     name: Line = "auto"
     reads_secret: StrictBool = False
-    time_limit: Positive = 20.0
+    time_limit: Positive = 60.0
     weights: Literal["root", "share", "uniform"] = "root"
 
     @model_validator(mode="before")
