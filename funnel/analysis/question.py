@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.analysis.release import Release
 from funnel.errors import SpecError
 from funnel.estimation.fit import Method
@@ -19,7 +21,30 @@ from funnel.readers.cells import number_in
 from funnel.release.layout import find_release
 from funnel.wording import names_in
 
-Answer = Estimate | NumberEstimate | OddsRatios | Trend | WeightedEstimate
+
+
+@dataclass(frozen=True)
+class ColumnShares:
+    """Shares of the values of each column by itself: of whole records, whose combinations are too many to list.
+
+    Attributes
+    ----------
+    columns : tuple of Estimate
+    """
+
+    columns: tuple[Estimate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"columns": [one.to_dict() for one in self.columns]}
+
+    def __str__(self) -> str:
+        """One table after another, and what they have in common."""
+        tables, notes = zip(*(str(one).rsplit("\n", 1) for one in self.columns), strict=True)
+        return "\n\n".join((*tables, *dict.fromkeys(notes)))
+
+
+Answer = Estimate | NumberEstimate | OddsRatios | Trend | WeightedEstimate | ColumnShares
 
 
 @dataclass(frozen=True)
@@ -29,7 +54,7 @@ class Question:
     Attributes
     ----------
     by : tuple of str
-        Columns that are crossed; all without any.
+        Columns that are crossed; without any all, or each by itself where whole records are published.
     within : tuple of str
         Columns in every cell of which shares are asked for.
     of : str or None
@@ -106,7 +131,13 @@ class Question:
             return release.weighted(by, sampling=self.sampling, design_effect=effect)
         if later:
             return release.trend(later, by, within=self.within, method=self.method, sampling=self.sampling)
-        return release.shares(by, within=self.within, method=self.method, sampling=self.sampling)
+        if by is None and CLASS_COLUMN in release.columns:
+            each = [column for column in release.columns if column not in (CLASS_COLUMN, *self.within)]
+            return ColumnShares(tuple(replace(self, by=(column,))._shares(release) for column in each))
+        return self._shares(release)
+
+    def _shares(self, release: Release) -> Estimate:
+        return release.shares(self.by or None, within=self.within, method=self.method, sampling=self.sampling)
 
     def _odds(self, release: Release, later: Sequence[Release]) -> OddsRatios:
         if self.of is not None or self.within or self.weighted or later or len(self.by) != 2:

@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 
 from funnel.alphabet import CLASS_COLUMN
 from funnel.analysis.estimated import estimate_release
-from funnel.analysis.question import Question
-from funnel.analysis.release import load_release
+from funnel.analysis.question import ColumnShares, Question
+from funnel.analysis.release import Release, load_release
 from funnel.audit.check import State, overall
 from funnel.audit.context import Told
 from funnel.console import unchanged_lines
@@ -279,14 +279,25 @@ def test_an_audit_finds_another_share_of_a_column(folder: ReleaseFolder, tmp_pat
 
 
 def test_what_is_not_there_for_whole_records_is_refused(folder: ReleaseFolder) -> None:
-    with pytest.raises(SpecError, match="name the columns to count together"):
-        Question().answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
         Question(by=("sex",), method="em").answer([folder.root])
     with pytest.raises(SpecError, match="take the method 'em' out"):
         Question(of="education", method="em").answer([folder.root])
     with pytest.raises(SpecError, match="'region' is no column"):
         Question(by=("region", "sex"), odds=True).answer([folder.root])
+
+
+def test_each_column_is_counted_where_none_is_named(folder: ReleaseFolder) -> None:
+    found = Question().answer([folder.root])
+    release = Release(folder)
+    assert isinstance(found, ColumnShares)
+    assert [one.columns for one in found.columns] == [(name,) for name in release.columns[:-1]]
+    assert found.columns[0].to_dict() == release.shares(release.columns[0]).to_dict() == found.to_dict()["columns"][0]
+    text = str(found)
+    assert text.count("counted as usual") == 1 and text.count("share   error") == len(found.columns)
+    within = Question(within=("sex",)).answer([folder.root])
+    assert isinstance(within, ColumnShares)
+    assert [one.columns for one in within.columns] == [("sex", n) for n in release.columns[:-1] if n != "sex"]
 
 
 def test_the_same_again_is_unchanged(folder: ReleaseFolder) -> None:
