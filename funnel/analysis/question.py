@@ -22,7 +22,6 @@ from funnel.release.layout import find_release
 from funnel.wording import names_in
 
 
-
 @dataclass(frozen=True)
 class ColumnShares:
     """Shares of the values of each column by itself: of whole records, whose combinations are too many to list.

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.readers.source_files import file_digest
-from funnel.release.signature import SignatureDocument, signed
+from funnel.release.signature import SignatureDocument
 from tests.funnel.audit.forging import Forger
 from tests.projects import adult_rows
 
