@@ -34,7 +34,7 @@ from funnel.recount.noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rows import Cells
-from funnel.recount.source import source_records
+from funnel.recount.source import source_records, source_rows
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
@@ -135,8 +135,8 @@ def _block(text: str) -> bytes:
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
     """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
-    with closing(source_records(spec, key.columns)) as records:
-        first = [texts for texts, _ in islice(records, _RECORDS)]
+    with closing(source_rows(spec, key.columns)) as rows:
+        first = list(islice(rows, _RECORDS))
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
@@ -335,7 +335,18 @@ def values_of_first_rows(
     """By column how many units have a category, or none, in their first row: names are learned from these.
 
     Rows without a unit are nobody's. Where rows that lack a value are left out, so are units whose first one does.
-    ``kinds`` are those of the columns of the key.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    key : RecordKey
+        With the release secret.
+    kinds : sequence of str
+        Of the columns of the key.
+
+    Notes
+    -----
+    O(n log n) time, and some 100 bytes a row.
     """
     absent, met = {None, *spec.source.missing}, dict[Cells, int]()
     digests, codes = list[bytes](), list[int]()

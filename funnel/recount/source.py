@@ -204,10 +204,23 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
     return (*stored, *stated)
 
 
-def source_records(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[tuple[Cells, Cells]]:
-    """Records of the source that ``where`` asks for, in their order: cells of some columns, and the spec's categories.
+def source_rows(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[Cells]:
+    """The cells of some columns in the records of the source that ``where`` asks for, in their order.
 
-    Rare categories are not grouped.
+    Raises
+    ------
+    DataError
+        As `recount`.
+    """
+    needed = list(dict.fromkeys((*columns, *spec.source.where)))
+    with ExitStack() as stack:
+        for kinds, cells in _reading(spec, stack).cells(needed, in_order=True):
+            for row, _ in _wanted(spec, kinds, cells, needed):
+                yield row[: len(columns)]
+
+
+def source_records(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[tuple[Cells, Cells]]:
+    """As `source_rows`, with the categories of the columns of the spec, before rare ones are grouped.
 
     Raises
     ------
