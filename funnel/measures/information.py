@@ -126,5 +126,6 @@ def guess_accuracy(joint: Joint, protocol: Protocol, counts: Counted = "inputs")
         weights, most = protocol.sparse_for(joint.inputs), np.zeros(len(protocol.outputs))
         channel = weights.values / np.float64(protocol.denominator)
         np.maximum.at(most, weights.outputs, joint.p_input[weights.inputs] * channel)
-        return float(most.sum())
-    return float(counted_distribution(joint, protocol, counts).max(axis=0).sum())
+        return min(1.0, float(most.sum()))
+    # Sums of floats may be above 1 by their last digit, where every guess is right.
+    return min(1.0, float(counted_distribution(joint, protocol, counts).max(axis=0).sum()))

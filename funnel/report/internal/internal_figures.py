@@ -95,7 +95,7 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
             given=found.witness_given,
             ratio=found.level_ratio,
         ),
-        guess_accuracy=min(1.0, found.guess_accuracy),
+        guess_accuracy=found.guess_accuracy,
         explained=None if found.explained is None else found.explained.share,
     )
 

@@ -35,3 +35,10 @@ def test_an_unseen_secret_leaks_nothing() -> None:
     unseen = Joint.from_counts([[4, 1], [0, 0], [1, 4]])
     told = [measures.secret_information(joint, protocol_of(joint, np.eye(2))) for joint in (unseen, seen)]
     assert told[0] == told[1] > 0
+
+
+def test_an_accuracy_is_never_above_one() -> None:
+    """The shares of 44 values sum to 1 and a last digit: an honest report of them was refused."""
+    joint = Joint.from_counts(np.arange(1, 45)[None, :])
+    assert joint.p_input.sum() > 1
+    assert measures.guess_accuracy(joint, protocol_of(joint, np.eye(44))) == 1
