@@ -170,7 +170,7 @@ PUBLISHING = [
         "funnel.release.public.rounding",
         "return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))",
         "return value",
-        "package",
+        "report figures",
     ),
     Mutant(
         "level halved in the report",
@@ -578,7 +578,7 @@ PUBLISHING = [
                 "the index signed with another key",
                 "nobody can tell which version is the newest",
                 "signing_key(workspace)).to_bytes()",
-                "type(signing_key(workspace)).generate()).to_bytes()",
+                "__import__('cryptography').hazmat.primitives.asymmetric.ed25519.Ed25519PrivateKey.generate()).to_bytes()",
                 FRESH,
             ),
         )
