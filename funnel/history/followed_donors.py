@@ -284,10 +284,9 @@ class FollowedDonors:
         read = _read(rows, np.array(followed), here, len(joint.inputs))
         decisions = _decisions(channels, joint.inputs)
         words = _Words(rows, np.array([decisions[history] for history in histories]))
-        outputs = np.empty(len(histories), dtype=np.int64)
+        outputs, drawn = np.empty(len(histories), dtype=np.int64), words.of(_WORDS)
         numbered = {history: place for place, history in enumerate(channels)}
         of_row = np.array([numbered[history] for history in histories])
-        drawn = words.of(_WORDS)
         for history, place in numbered.items():
             at = np.flatnonzero(of_row == place)
             sampler = ChannelSampler(np.ascontiguousarray(channels[history].weights), channels[history].weights[:, -1])
