@@ -228,16 +228,16 @@ class Donors:
         taken, into = records[moved], classes[moved]
         size, other = self.sizes[self.of_record[taken]], self.sizes[into]
         if self.evenly:
-            donor = self._starts[into] + _below(other, moved, words)
+            donor = self._starts[into] + uniform_below(other, moved, words)
         else:
             # At any place of the record's people, exactly: counts of people multiply to less than 2^63.
-            place = self._places[taken] * other + _below(self.counts[taken] * other, moved, words)
+            place = self._places[taken] * other + uniform_below(self.counts[taken] * other, moved, words)
             donor = self._starts[into] + place // size
         out[moved] = self._order[np.searchsorted(self._ends, donor, side="right")]
         return out
 
 
-def _below(limits: Codes, rows: Codes, words: Callable[[int], WordArray]) -> Codes:
+def uniform_below(limits: Codes, rows: Codes, words: Callable[[int], WordArray]) -> Codes:
     """Whole numbers from 0 to each limit - 1, exactly uniform: words that favour the first are drawn again."""
     bounds = limits.astype(np.uint64)
     # 2^64 mod limit: so many of the largest words are too many.

@@ -1,0 +1,159 @@
+"""Donor beliefs: the secrets of a person, and whether the record published for them is their own, in whole numbers.
+
+A person is published as one person after another, who are *followed*: for whom a record stands in one version it
+stands in the next, as what it is by then, until another one begins. The hidden state is the person's own cell, whether
+the record is theirs, and, if it is not, the cell of the donor (METHOD section 12).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from funnel.history.exact_distribution import WholeNumbers
+from funnel.joint import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """What an observer knows of two versions.
+
+    Attributes
+    ----------
+    both : ndarray of int64, shape (z, z)
+        People in both, by their cell before and now.
+    now : ndarray of int64, shape (z,)
+        All people now.
+    before : ndarray of int64, shape (z,)
+        All people before.
+    classes : int
+        Cells are numbered secret by secret, so many of each.
+    """
+
+    both: IntArray
+    now: IntArray
+    before: IntArray
+    classes: int
+
+    def stays(self, k: int) -> Fraction:
+        """The share of the people of a class before who are there now."""
+        return Fraction(int(self.both[k :: self.classes].sum()), int(self.before[k :: self.classes].sum()))
+
+    def kernel(self) -> WholeNumbers:
+        """P(cell now | cell before) times one whole number, (z, z); people of cells that nobody stayed of are anybody.
+
+        Cells are in rows before and in columns now.
+        """
+        counts = np.where(self.both.sum(axis=1, keepdims=True) > 0, self.both, self.now)
+        sums = counts.sum(axis=1).tolist()
+        common = math.lcm(*sums)
+        return np.asarray(counts.astype(object) * np.array([common // one for one in sums], dtype=object)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What an observer believes of the people with a history, up to a factor; z are cells, secret by class.
+
+    Attributes
+    ----------
+    own : ndarray of Python integers, shape (u, c, z)
+        The secret of each version so far, and the cell in the last one, of people whose record is their own.
+    others : ndarray of Python integers, shape (u, c, z)
+        The same of people whose record is a donor's; the cell is still the person's.
+    donor : ndarray of Python integers, shape (z,)
+        The cell of a donor, up to a factor of its own.
+    versions : tuple of int
+        The u versions.
+    priors : tuple of ndarray of int64, shape (c,)
+        How common each secret was in each of them, among the people who came to it from the same version.
+    """
+
+    own: WholeNumbers
+    others: WholeNumbers
+    donor: WholeNumbers
+    versions: tuple[int, ...]
+    priors: tuple[IntArray, ...]
+
+    @classmethod
+    def of_new(cls, people: IntArray, secrets: int, version: int) -> Belief:
+        """Of people before anything is published of them: as if the record were theirs."""
+        distribution = people.astype(object)
+        by_secret = people.reshape(secrets, -1).sum(axis=1)
+        own = _with_secret(distribution, secrets)
+        return cls(own, own * 0, distribution, (version,), (by_secret,))
+
+    def at(self, version: int, moves: Moves) -> Belief:
+        """Before a later version, the secret of which is one more."""
+        kernel, secrets = moves.kernel(), self.own.shape[1]
+        own, others = self.own @ kernel, self.others @ kernel
+        # Beliefs in the cell are the same whichever secret they are added up over.
+        own, others = (np.concatenate([one, _with_secret(one[-1].sum(axis=0), secrets)]) for one in (own, others))
+        prior = moves.both.sum(axis=0).reshape(secrets, -1).sum(axis=1)
+        return replace(
+            self,
+            own=own,
+            others=others,
+            donor=self.donor @ kernel,
+            versions=(*self.versions, version),
+            priors=(*self.priors, prior),
+        )
+
+    def read(self, stays: Fraction) -> WholeNumbers:
+        """P(S_u = s, what a channel reads) up to a factor, (u, c, 2k + 1).
+
+        It reads the class of a record that is the person's own, that of the donor's, or that the donor is gone.
+        """
+        u, c, z = self.own.shape
+        classes = z // c
+        own = self.own.reshape(u, c, c, classes).sum(axis=2)
+        of_donor, everywhere = self._of_donor(stays)
+        others = self.others.sum(axis=2)[:, :, None]
+        gone = others * (everywhere - sum(of_donor.tolist()))
+        return np.concatenate([own * everywhere, others * of_donor, gone], axis=2)
+
+    def after(self, stays: Fraction, k: int, own_weight: int, donor_weight: int) -> Belief:
+        """Once the same person goes on, as one of class k, with weights for a record of one's own and a donor's."""
+        of_donor, everywhere = self._of_donor(stays)
+        in_class = np.arange(self.donor.size) % len(of_donor) == k
+        own = self.own * in_class * (everywhere * own_weight)
+        others = self.others * (of_donor[k] * donor_weight)
+        factor = math.gcd(*own.reshape(-1).tolist(), *others.reshape(-1).tolist()) or 1
+        return replace(self, own=own // factor, others=others // factor, donor=self.donor * in_class)
+
+    def begun(self, k: int, weights: list[int]) -> Belief:
+        """Once a first record is of class k, with weights (k,) of that for people of each class."""
+        of_class = np.arange(self.donor.size) % len(weights)
+        weighted = self.own * np.array(weights, dtype=object)[of_class]
+        return replace(
+            self,
+            own=weighted * (of_class == k),
+            others=weighted * (of_class != k),
+            donor=self.donor * (of_class == k),
+        )
+
+    def replaced(self, stays: Fraction, people: IntArray, k: int, weights: list[int]) -> Belief:
+        """Once another record begins, of class k, with weights (2k + 1,); all people now are (z,)."""
+        of_donor, everywhere = self._of_donor(stays)
+        classes = len(of_donor)
+        of_class = np.arange(self.donor.size) % classes
+        own = self.own * (np.array(weights[:classes], dtype=object)[of_class] * everywhere)
+        reads = [*of_donor.tolist(), everywhere - sum(of_donor.tolist())]
+        others = self.others * sum(one * weight for one, weight in zip(reads, weights[classes:], strict=True))
+        factor = math.gcd(*own.reshape(-1).tolist(), *others.reshape(-1).tolist()) or 1
+        return replace(
+            self, own=own * 0, others=(own + others) // factor, donor=people.astype(object) * (of_class == k)
+        )
+
+    def _of_donor(self, stays: Fraction) -> tuple[WholeNumbers, int]:
+        """How likely a donor is there and of each class, (k,), and how likely anything is, up to one factor."""
+        by_class = self.donor.reshape(self.own.shape[1], -1).sum(axis=0)
+        return by_class * stays.numerator, sum(by_class.tolist()) * stays.denominator
+
+
+def _with_secret(distribution: WholeNumbers, secrets: int) -> WholeNumbers:
+    """A distribution of cells (z,), told apart by their secret, (1, c, z)."""
+    of_secret = np.arange(distribution.size) // (distribution.size // secrets)
+    return np.asarray(distribution * (of_secret == np.arange(secrets)[:, None]))[None]

@@ -1,0 +1,175 @@
+"""Followed donors: the bound on every version's secret by a second computation and by counting; what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import funnel
+from funnel.errors import DataError, SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.history.followed_donors import FollowedDonors, _carried, _Rows, _Words
+from funnel.sampling.keyed import RecordKey
+from tests.donor_panels import SECRET, ByLetter, judged, panel, published
+
+
+@pytest.mark.parametrize(
+    "guarantee", [funnel.LIP(0.5), funnel.LDP(1.0), funnel.PML(0.5), funnel.ALIP(lower=0.6, upper=0.4)], ids=str
+)
+def test_the_second_computation_finds_the_same_and_nothing_wrong(guarantee: Guarantee) -> None:
+    tables = panel(700, 4, seed=3)
+    steps = published(tables, guarantee)
+    for step, found in zip(steps, judged(steps, tables, guarantee), strict=True):
+        assert found.complaints == ()
+        assert found.figures.level == pytest.approx(step.level, abs=1e-9)
+        assert 0 < step.level <= guarantee.budget
+        assert np.abs(step.off).max() < 1e-6
+    kept = [step.unchanged for step in steps]
+    assert kept == sorted(kept, reverse=True)
+    # No version is empty of own records, and none has them alone.
+    assert 0.3 < kept[-1] < kept[0] < 1
+
+
+def test_people_whom_frequencies_move_are_told_no_more() -> None:
+    tables = panel(700, 3, seed=5)
+    # In the first version the class tells nothing of the secret, so that records stay, and later it tells nearly all.
+    random = np.random.default_rng(5)
+    for number, rates in enumerate(({"a": 0.4, "b": 0.4, "c": 0.4}, {"a": 0.03, "b": 0.4, "c": 0.97})):
+        ill = ["yes" if random.random() < rates[job[0]] else "no" for job in tables[number]["job"].to_pylist()]
+        tables[number] = tables[number].set_column(1, "ill", pa.array(ill))
+    steps = published(tables, funnel.LIP(0.4))
+    assert steps[1].moved > 100
+    assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.4)))
+
+
+def test_counted_people_with_what_was_published_have_no_other_secrets_than_the_bound_allows() -> None:
+    tables = panel(24_000, 3, seed=11)
+    steps, epsilon = published(tables, funnel.LIP(0.5)), 0.5
+    seen: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    outputs: dict[int, tuple[tuple[int, int], ...]] = defaultdict(tuple)
+    for number, (step, table) in enumerate(zip(steps, tables, strict=True)):
+        for key, ill, output in zip(
+            table["id"].to_pylist(), table["ill"].to_pylist(), step.outputs.tolist(), strict=True
+        ):
+            seen[key] += (ill,)
+            outputs[key] += ((number, output),)
+    everywhere = [key for key in seen if len(seen[key]) == 3]
+    by_output: dict[tuple[tuple[int, int], ...], list[int]] = defaultdict(list)
+    for key in everywhere:
+        by_output[outputs[key]].append(key)
+    looked_at = 0
+    for u in range(3):
+        rate = Counter(seen[key][u] for key in everywhere)["yes"] / len(everywhere)
+        for keys in by_output.values():
+            if len(keys) < 200:
+                continue
+            looked_at += 1
+            ill = sum(seen[key][u] == "yes" for key in keys)
+            for count, share in ((ill, rate), (len(keys) - ill, 1 - rate)):
+                # Hoeffding: further away by chance less often than 1e-12, of fewer than a hundred that are looked at.
+                away = math.sqrt(math.log(2e12) / (2 * len(keys)))
+                assert share * math.exp(-epsilon) - away <= count / len(keys) <= share * math.exp(epsilon) + away
+    assert 10 < looked_at < 200
+
+
+def test_a_record_goes_on_as_the_same_person_or_begins_as_another() -> None:
+    tables = panel(500, 3, seed=2)
+    steps = published(tables, funnel.LIP(0.7))
+    followed: dict[int, int] = {}
+    for step, table in zip(steps, tables, strict=True):
+        keys = table["id"].to_pylist()
+        records = list(zip(table["job"].to_pylist(), table["town"].to_pylist(), strict=True))
+        rows = [tuple(row.values()) for row in step.released.to_pylist()]
+        for row, (key, output) in enumerate(zip(keys, step.outputs.tolist(), strict=True)):
+            of = int(step.stands_for[row])
+            assert rows[row] == (*records[of], records[of][0][0])
+            assert "abc"[output % 3] == rows[row][-1]
+            if key in followed:
+                assert (output < 3) == (keys[of] == followed[key])
+                assert output < 3 or keys[of] != key
+            followed[key] = keys[of]
+
+
+def test_the_same_secret_draws_the_same_whatever_the_order_of_the_table() -> None:
+    tables = panel(300, 3, seed=4)
+    order = np.random.default_rng(1).permutation
+    others = [table.take(order(table.num_rows)) for table in tables]
+    one, other = published(tables, funnel.LIP(0.7)), published(others, funnel.LIP(0.7))
+    for mine, its, table, shuffled in zip(one, other, tables, others, strict=True):
+        by_key = dict(zip(shuffled["id"].to_pylist(), its.released.to_pylist(), strict=True))
+        assert [by_key[key] for key in table["id"].to_pylist()] == mine.released.to_pylist()
+    fresh = published(tables, funnel.LIP(0.7), secret_bytes=None)
+    assert fresh[0].released != one[0].released
+
+
+def test_published_tables_are_right_on_average() -> None:
+    tables = panel(600, 3, seed=8)
+    draws = 20
+    found: list[Counter[str]] = [Counter() for _ in tables]
+    for number in range(draws):
+        steps = published(tables, funnel.LIP(0.6), secret_bytes=bytes([number, *range(40)]))
+        for counts, step in zip(found, steps, strict=True):
+            counts.update(step.released["job"].to_pylist())
+    for counts, table in zip(found, tables, strict=True):
+        for job, true in Counter(table["job"].to_pylist()).items():
+            # A published count varies by less than twice what records of a table vary by; eight standard errors.
+            assert abs(counts[job] / draws - true) < 8 * math.sqrt(2 * true / draws)
+
+
+def test_what_cannot_be_kept_is_refused() -> None:
+    with pytest.raises(SpecError, match="cannot be kept by followed donors"):
+        FollowedDonors(funnel.SRLIP(1.0), ByLetter())
+    with pytest.raises(SpecError, match="between 0 and 1"):
+        FollowedDonors(funnel.LIP(1.0), ByLetter(), budget_fraction=1.0)
+    tables = panel(200, 2, seed=1)
+    followed = FollowedDonors(funnel.LIP(1.0), ByLetter())
+
+    def extend(table: pa.Table, version: str, secret: str = "ill", key: str = "id") -> None:
+        followed.extend(table, key=[key], secret=[secret], version=version)
+
+    with pytest.raises(SpecError, match="'town' is published and a secret"):
+        extend(tables[0], "one", secret="town")
+    extend(tables[0], "one")
+    with pytest.raises(SpecError, match="name of its own"):
+        extend(tables[1], "one")
+    with pytest.raises(SpecError, match="same secret"):
+        extend(tables[1], "two", key="town")
+    with pytest.raises(DataError, match="1 values that the first version has not"):
+        extend(tables[1].set_column(1, "ill", pa.array(["perhaps"] * tables[1].num_rows)), "two")
+    # A call that fails leaves everything as it was.
+    extend(tables[1], "two")
+    assert len(followed.steps) == 2
+
+
+def test_a_class_of_one_person_has_no_donor() -> None:
+    rows = _Rows(panel(4, 1, seed=1, leaves=0)[0], np.arange(4), np.array([0, 0, 0, 1]), 2, None)
+    begins, later = np.array([1, -1, -1, -1]), np.zeros(4, dtype=bool)
+    words = _Words(rows, np.zeros((4, 2), dtype=np.uint64))
+    assert _carried(rows, np.arange(4), begins, later, words).tolist() == [3, 1, 2, 3]
+    with pytest.raises(DataError, match="nobody but the person"):
+        _carried(rows, np.arange(4), begins[::-1].copy(), later, words)
+
+
+def test_who_begins_later_is_one_who_is_not_published_otherwise() -> None:
+    rows = _Rows(panel(4, 1, seed=1, leaves=0)[0], np.arange(4), np.zeros(4, dtype=np.int64), 1, None)
+    words, later = _Words(rows, np.zeros((4, 2), dtype=np.uint64)), np.ones(4, dtype=bool)
+    # The first two go on as the first one; of the others, each is left, and nobody begins as themselves.
+    followed, begins = np.array([0, 0, 2, 3]), np.array([-1, -1, 0, 0])
+    for _ in range(20):
+        assert set(_carried(rows, followed, begins, later, words).tolist()[2:]) <= {1, 2, 3}
+        assert _carried(rows, followed, begins, later, words).tolist()[2] in (1, 3)
+    # Where nobody is left but themselves, it is anybody else.
+    assert _carried(rows, np.array([0, 1, 2, 3]), np.array([-1, -1, -1, 0]), later, words).tolist()[3] in (0, 1, 2)
+
+
+def test_another_decision_has_unrelated_words() -> None:
+    rows = _Rows(panel(50, 1, seed=1)[0], np.arange(50), np.zeros(50, dtype=np.int64), 2, RecordKey(("id",), SECRET))
+    decisions = np.zeros((rows.table.num_rows, 2), dtype=np.uint64)
+    words, others = _Words(rows, decisions), _Words(rows, decisions + np.uint64(1))
+    assert (words.of("draws") == _Words(rows, decisions).of("draws")).all()
+    assert (words.of("draws") != others.of("draws")).all()
+    assert (words.of("draws") != words.of("donors")).all()

@@ -1,0 +1,88 @@
+"""The second computation of followed donors finds one-line changes of what makes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import funnel
+from funnel.errors import DataError
+from funnel.recount.followed_donors import judge_donors
+from tests.donor_panels import ByLetter, class_of, judged, panel, plain_version, published
+from tests.sabotage.patching import Patch, patched
+
+BELIEFS, CHANNELS, DONORS = (
+    f"funnel.history.{name}" for name in ("donor_beliefs", "donor_channels", "followed_donors")
+)
+GUARANTEE = funnel.LIP(0.5)
+MUTANTS = {
+    "donors who leave are forgotten": [(BELIEFS, "* stays.denominator", "* stays.numerator")],
+    "own records are twice as likely": [(BELIEFS, "[own * everywhere, others", "[own * everywhere * 2, others")],
+    "a donor is of any class": [(BELIEFS, "others // factor, donor=self.donor * in_class", "others // factor")],
+    "changes are taken backwards": [(BELIEFS, "keepdims=True) > 0, self.both,", "keepdims=True) > 0, self.both.T,")],
+    "the prior is that of everybody": [(BELIEFS, "prior = moves.both.sum(axis=0)", "prior = moves.now")],
+    "a first record is one's own": [(BELIEFS, "own=weighted * (of_class == k)", "own=weighted")],
+    "earlier secrets are not bounded": [
+        (CHANNELS, "zip(read, belief.priors, strict=True)", "zip(read[-1:], belief.priors[-1:], strict=True)"),
+        (CHANNELS, "[cone_over(inner, prior) for", "[cone_over(inner, prior) * (prior is belief.priors[-1]) for"),
+    ],
+    "a bound of twice the budget": [
+        (CHANNELS, "allowed_by(guarantee), weights", "allowed_by(guarantee.with_budget(9.0)), weights"),
+        (
+            CHANNELS,
+            "inner = guarantee.with_budget(guarantee.budget * budget_fraction)",
+            "inner = guarantee.with_budget(guarantee.budget * 2)",
+        ),
+    ],
+    "every record stays": [(DONORS, ".take(stands_for)", ".take(np.arange(len(stands_for)))")],
+    "records of others are read as own ones": [(DONORS, "np.where(is_own, 0, classes)", "np.where(is_own, 0, 0)")],
+    "the same donor for everybody": [(DONORS, "[some[number] for some, number", "[some[0] for some, number")],
+    "people begin who are published already": [(DONORS, "[left[begins[i]], everybody", "[everybody")],
+    "one word for all with a history": [(DONORS, "(read[at], drawn[at])", "(read[at], drawn[at][:1].repeat(len(at)))")],
+    "who is followed is forgotten": [(DONORS, "self._followed[number] = int(", "self._followed[number] = 0 * int(")],
+    "no record begins as a donor's": [
+        (DONORS, "np.where(begins, outputs - len(joint.inputs), -1)", "np.full(len(begins), -1)")
+    ],
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_one_changed_line_is_found(name: str) -> None:
+    tables = panel(700, 3, seed=6)
+    with patched(*(Patch(*lines) for lines in MUTANTS[name])):
+        steps = published(tables, GUARANTEE)
+    try:
+        found = judged(steps, tables, GUARANTEE)
+    except DataError:
+        return
+    assert any(one.complaints for one in found)
+
+
+def test_nothing_is_found_without_one() -> None:
+    tables = panel(700, 3, seed=6)
+    assert all(one.complaints == () for one in judged(published(tables, GUARANTEE), tables, GUARANTEE))
+
+
+def test_a_record_does_not_begin_as_that_of_the_person_again() -> None:
+    tables = panel(300, 2, seed=0)
+    versions = [
+        plain_version(step, table, ByLetter.columns, "ill")
+        for step, table in zip(published(tables, GUARANTEE), tables, strict=True)
+    ]
+    first, last = versions
+    # Who has a donor in the first version, and begins as another one of their own class in the second.
+    key = next(
+        key
+        for key, output in last.outputs.items()
+        if first.stands_for.get(key, key) != key and output == 3 + ByLetter.names.index(class_of(last.people[key][1]))
+    )
+    record = last.people[key][1]
+    changed = replace(
+        last,
+        stands_for={**last.stands_for, key: key},
+        released={**last.released, key: (*record, class_of(record))},
+    )
+    assert judge_donors(str(GUARANTEE), class_of, ByLetter.names, versions)[1].complaints == ()
+    found = judge_donors(str(GUARANTEE), class_of, ByLetter.names, [first, changed])[1].complaints
+    assert "a record goes on as that of another person, or begins as that of the same one" in found
