@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from hashlib import blake2b
 from typing import Final
 
@@ -30,6 +31,11 @@ def extended_digest(history: bytes, version: str, output: int) -> bytes:
     # The digest before is of one length and the output too, so a name cannot be read as a part of another one.
     content = history + output.to_bytes(8, "little") + version.encode()
     return blake2b(content, digest_size=DIGEST_BYTES, person=_HISTORY).digest()
+
+
+def history_digest(history: History) -> bytes:
+    """What tells a history apart: names of versions and output indices, in the order of publication; 16 bytes."""
+    return reduce(lambda digest, one: extended_digest(digest, *one), history, EMPTY)
 
 
 def channel_digest(weights: WeightArray, inputs: Alphabet, outputs: Alphabet) -> bytes:

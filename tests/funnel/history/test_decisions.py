@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import numpy as np
@@ -15,12 +14,11 @@ from hypothesis import strategies as st
 import funnel
 from funnel.history.changes import Changes
 from funnel.history.decisions import (
-    EMPTY,
     channel_digest,
     decision_array,
     decision_digest,
     decision_keys,
-    extended_digest,
+    history_digest,
 )
 from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
@@ -32,10 +30,6 @@ from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_
 HALF = DENOMINATOR // 2
 KEY = RecordKey(("id",), bytes(range(32)))
 INPUTS, OUTPUTS = funnel.Alphabet(("x",), (("a",), ("b",))), funnel.Alphabet(("x",), (("u",), ("v",)))
-
-
-def history_digest(history: tuple[tuple[str, int], ...]) -> bytes:
-    return functools.reduce(lambda digest, one: extended_digest(digest, *one), history, EMPTY)
 
 
 EVEN = np.full((2, 2), HALF, dtype=np.uint64)
