@@ -13,6 +13,8 @@ from funnel.joint import FloatArray
 _NEAREST, _FARTHEST = 1e-60, 1e6
 _HALVINGS = 46
 _UNIT = 2.0**-53
+# Distributions are drawn in until rounding is no doubt, by halves, as often.
+_INSIDE, _INWARDS = 1 - 2.0**-40, 44
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,3 +143,36 @@ def attaining(distance: FloatArray, rows: FloatArray, distribution: FloatArray, 
     used = np.where(distribution > 0, distribution**2 / np.where(distribution > 0, spread, 1.0), 0.0).sum(axis=1)
     share = np.where(number > 0, np.maximum(0.0, 1.0 - used / divergence), 0.0)[:, None]
     return np.asarray((1 - share) * spread + share * free / np.maximum(number, 1)[:, None])
+
+
+def worst_distribution(row: FloatArray, distribution: FloatArray, divergence: float) -> FloatArray:
+    """A distribution R with ``Σ P̂²/R <= D`` whose average of a row is the largest, nearly, shape (u,).
+
+    A half-space of a distribution outside the ball would cut off what the guarantee allows, and a bound would be none.
+    The one that attains the largest average is at the end of the ball, where rounding puts it on either side.
+
+    Parameters
+    ----------
+    row : ndarray, shape (u,)
+        t, finite.
+    distribution : ndarray, shape (u,)
+        P̂, zeros allowed, summing to 1.
+    divergence : float
+        D >= 1.
+    """
+    found = extreme_distribution(row, distribution, divergence)
+    low, high = 0.0, 1.0
+    if _spread(found, distribution) <= divergence * _INSIDE:
+        return found
+    # Σ P̂²/R is convex, so it falls towards the estimate.
+    for _ in range(_INWARDS):
+        middle = (low + high) / 2
+        inside = _spread((1 - middle) * found + middle * distribution, distribution) <= divergence * _INSIDE
+        low, high = (low, middle) if inside else (middle, high)
+    return np.asarray((1 - high) * found + high * distribution)
+
+
+def _spread(found: FloatArray, distribution: FloatArray) -> float:
+    seen = distribution > 0
+    with np.errstate(divide="ignore"):
+        return float((distribution[seen] ** 2 / found[seen]).sum())

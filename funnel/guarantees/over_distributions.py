@@ -173,7 +173,7 @@ class RatioGuarantee(SetGuarantee):
                 continue
             secret, other = np.array(tasks).T
             above, below = _amounts(kind, np.broadcast_to(prior, (len(tasks), len(prior))), secret, other)
-            blocks.append(_over_inputs(joint, (above - capped_exp(budget) * below)[..., None] * given))
+            blocks.append(over_inputs(joint, (above - capped_exp(budget) * below)[..., None] * given))
         return np.vstack(blocks)
 
     def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -207,7 +207,7 @@ class RatioGuarantee(SetGuarantee):
             mine = np.flatnonzero((place >= edge) & (place < edge + size))
             secret, other = np.divmod(place[mine] - edge, c) if kind == "pairs" else (place[mine] - edge,) * 2
             found = _Worst.of(distributions, stack[y[mine]], kind, capped_exp(budget), secret, other)
-            spaces[mine] = _over_inputs(joint, found.amounts[..., None] * found.extreme.given)
+            spaces[mine] = over_inputs(joint, found.amounts[..., None] * found.extreme.given)
             by[mine] = found.by
             edge += size
         kept = by > BROKEN
@@ -389,7 +389,7 @@ def _amounts(kind: Kind, prior: FloatArray, secret: Places, other: Places) -> tu
     return {"pairs": (one, two), "up": (one, prior), "down": (prior, one)}[kind]
 
 
-def _over_inputs(joint: Joint, table: FloatArray) -> FloatArray:
+def over_inputs(joint: Joint, table: FloatArray) -> FloatArray:
     """Functionals (m, c, u) of what each secret has as functionals (m, a) of rows."""
     return table.reshape(len(table), len(joint.inputs)) if reads_secret(joint) else np.asarray(table.sum(axis=1))
 

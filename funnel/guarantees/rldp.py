@@ -14,12 +14,21 @@ from funnel.confidence import confidence_radius
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.budgets import OneBudget
-from funnel.guarantees.exact import exp_below
+from funnel.guarantees.chi2_ball import worst_distribution
+from funnel.guarantees.exact import capped_exp, exp_below
 from funnel.guarantees.ldp import LDP
+from funnel.guarantees.over_distributions import over_inputs
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
 from funnel.guarantees.robust_guarantee import RobustRatio
-from funnel.guarantees.worst_case import Neighbourhood, attaining_distribution, pair_ratios, within, worst_pair
+from funnel.guarantees.worst_case import (
+    Neighbourhood,
+    attaining_distribution,
+    pair_ratios,
+    refined,
+    within,
+    worst_pair,
+)
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
 
@@ -128,6 +137,26 @@ class RLDP(RobustRatio, OneBudget):
             return super().output_levels(joint, rows)
         pairs = pair_ratios(rows_by_secret(joint, rows), self.neighbourhood(joint))
         return np.asarray(np.log(pairs.above.max(axis=(1, 2))))
+
+    def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
+        """As declared; over F those of the pairs of secrets that are worst, at the worst share of the deviation."""
+        if self.over_boxes:
+            return super().half_spaces(joint, rows, most)
+        near, limit, stack = self.neighbourhood(joint), capped_exp(self.epsilon), rows_by_secret(joint, rows)
+        pairs = pair_ratios(stack, near)
+        # What is found on the grid of θ is a little less than the worst: search the worst pairs of every row closely.
+        order = np.argsort(-pairs.found.reshape(len(rows), -1), axis=1, kind="stable")[:, :most]
+        of = np.repeat(np.arange(len(rows)), order.shape[1])
+        places = np.column_stack([of, *np.unravel_index(order.ravel(), pairs.found.shape[1:])])
+        places = places[places[:, 1] != places[:, 2]]
+        bounds, shares = refined(stack, near, pairs, places)
+        broken = bounds > limit
+        tables = np.zeros((int(broken.sum()), *near.distribution.shape))
+        for table, (y, s, t), share in zip(tables, places[broken], shares[broken], strict=True):
+            one, two = near.divergence(np.array([s, t]), np.array([share, 1 - share])).tolist()
+            table[s] = worst_distribution(stack[y, s], near.distribution[s], one)
+            table[t] = -limit * worst_distribution(-stack[y, t], near.distribution[t], two)
+        return over_inputs(joint, tables), places[broken, 0], bounds[broken] / limit - 1
 
     def posterior_limits(self, prior: FloatArray) -> None:
         """None is told."""

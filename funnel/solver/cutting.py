@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from funnel.solver.cuts import Cuts, SetProblem
 from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.repair import repaired
-from funnel.solver.robust import RobustOptimum
 from funnel.solver.split import Split, Trace
 from funnel.solver.work import Deciding, levels_work
 
@@ -37,6 +37,29 @@ _ZEROS = 0.2
 # The share of that budget for what is inside already.
 _MIXING = 0.3
 _UNUSED = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class RobustOptimum:
+    """Weights that meet a guarantee over a set of distributions, and a bound on what any protocol could reach.
+
+    Attributes
+    ----------
+    weights : ndarray of uint64, shape (b, a)
+    bound : float
+        Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee and gives inputs that never
+        occurred the marginal.
+    finished : bool
+    fell_short : bool
+        Whether the budget did not allow to move it inside as closely as can be.
+    cuts : int
+    """
+
+    weights: WeightArray
+    bound: float
+    finished: bool
+    fell_short: bool
+    cuts: int
 
 
 def optimum_over_distributions(
@@ -184,18 +207,21 @@ def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budg
     problem = cuts.problem
     read, guarantee = problem.read, problem.guarantee
     deciding = Deciding(read, guarantee, budget)
-    weights = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
     # What is inside may be decided exactly whatever the moving takes.
-    mixing = budget.part(_MIXING)
-    with suppress(InfeasibleGuarantee):
-        deciding_these = Deciding(read, guarantee, mixing)
-        weights = proven_weights(read, guarantee, problem.channel(inside.split), 1.0, deciding_these.holds)
-
+    weights = decided_weights(problem, inside.split, budget.part(_MIXING))
     for margin in _MARGINS:
         moved = _moved(cuts, split, margin, budget)
         if moved is not None and deciding.holds(moved):
             return moved if problem.value_of(moved) >= problem.value_of(weights) - _ZEROS * gap else weights
     return weights
+
+
+def decided_weights(problem: SetProblem, split: Split, budget: Budget) -> WeightArray:
+    """The weights of a split, mixed with the marginal until the guarantee holds; one output if nothing is decided."""
+    read, guarantee = problem.read, problem.guarantee
+    with suppress(InfeasibleGuarantee):
+        return proven_weights(read, guarantee, problem.channel(split), 1.0, Deciding(read, guarantee, budget).holds)
+    return np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
 
 
 def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArray | None:

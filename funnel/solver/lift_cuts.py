@@ -154,7 +154,7 @@ class LiftCuts(DistributionCuts):
 def cuts_for(problem: SetProblem) -> Cuts:
     """One by one where pairs of secrets are compared, or lifts and one leaves much open; else as half-spaces."""
     guarantee = problem.guarantee
-    if not isinstance(guarantee, RatioGuarantee):
+    if not isinstance(guarantee, RatioGuarantee) or not guarantee.over_boxes:
         return PlainCuts(problem)
     sides = guarantee.sides
     if sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf:

@@ -10,10 +10,9 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
-from funnel.solver.ball_cuts import BallCuts
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.cuts import SetProblem
+from funnel.solver.cuts import PlainCuts, SetProblem
 from funnel.solver.goal import ENTROPY
 from funnel.solver.lp import quiet_solver
 from funnel.solver.robust_ascent import Kept, RobustCone, ascended, crossed, nothing_disclosed
@@ -104,7 +103,7 @@ def searched(problem: SetProblem, gap: float, budget: Budget, trace: Trace | Non
         width, splits, at_once, first = _WIDTH, 0, 0, [share * np.log(distribution) for share in _FIRST]
     else:
         # Without a deviation prices of the estimate would be the best ones, and its outputs nearly what can be told.
-        estimated = ColumnGeneration(problem.region(BallCuts(problem).rows(epsilon)), budget)
+        estimated = ColumnGeneration(PlainCuts(problem).region, budget)
         recent.append(estimated.run(_CLIMBED, proving=False).split.posteriors)
         ascents.append(ascended(cone, recent[0], nothing, budget))
         best = max(best, ascents[0], key=lambda one: one.value)

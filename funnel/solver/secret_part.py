@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
+from funnel.guarantees.chi2_ball import worst_distribution
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray
-from funnel.solver.ball_cuts import worst_distribution
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.simple_polytope import Places, SimplePolytope
 

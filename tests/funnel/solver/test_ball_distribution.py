@@ -9,9 +9,9 @@ import pytest
 
 import funnel
 from funnel import Joint
-from funnel.guarantees.chi2_ball import extreme_distribution
+from funnel.guarantees import rldp
+from funnel.guarantees.chi2_ball import extreme_distribution, worst_distribution
 from funnel.guarantees.worst_case import Neighbourhood
-from funnel.solver.ball_cuts import BallCuts, worst_distribution
 
 
 def spread(counts: list[int], distribution: np.ndarray) -> Fraction:
@@ -53,22 +53,25 @@ def test_a_ball_of_no_size_is_the_estimate() -> None:
 def test_every_cut_is_of_distributions_that_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two secrets at once: Σ_s P̂_s sqrt(Σ P̂²/R_s) <= sqrt(1 + B), all others being as estimated."""
     joint = Joint.from_counts([[200, 31, 5], [40, 150, 60], [9, 70, 300]])
-    made: list[tuple[int, int, np.ndarray, np.ndarray]] = []
-    add = BallCuts.add
+    made: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def listened(cuts: BallCuts, high: int, low: int, one: np.ndarray, other: np.ndarray) -> None:
-        made.append((high, low, one, other))
-        add(cuts, high, low, one, other)
+    def listened(row: np.ndarray, distribution: np.ndarray, divergence: float) -> np.ndarray:
+        found = worst_distribution(row, distribution, divergence)
+        made.append((distribution, found))
+        return found
 
-    monkeypatch.setattr(BallCuts, "add", listened)
+    monkeypatch.setattr(rldp, "worst_distribution", listened)
     guarantee = funnel.RLDP(0.8, set="chi2")
     funnel.optimal(joint, guarantee, gap=1e-2, time_limit=1)
     near: Neighbourhood = guarantee.neighbourhood(joint)
     assert len(made) > 12
-    for high, low, one, other in made:
-        used = 0.0
-        for secret, distribution in ((high, one), (low, other)):
+    for pair in zip(made[::2], made[1::2], strict=True):
+        used, secrets = 0.0, []
+        for estimate, distribution in pair:
+            (secret,) = np.flatnonzero((near.distribution == estimate).all(axis=1))
+            secrets.append(secret)
             root = float(spread(joint.counts[secret].tolist(), distribution)) ** 0.5
             used += (root - 1) * float(near.prior[secret]) / near.deviation
+        assert secrets[0] != secrets[1]
         # What is left is far more than the rounding of this sum.
         assert used <= 1 - 1e-12
