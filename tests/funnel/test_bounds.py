@@ -123,6 +123,7 @@ _MADE_BY_HAND = {
     "history/expected.py": "what expected people add up to; distributions are those of published counts",
     "history/expected_waves.py": "what real rows of units add up to; distributions are those of published counts",
     "history/unit_rows.py": "exact counts of rows, before noise",
+    "history/followed_donors.py": "exact counts of people by secret and class, which observers are taken to know",
     "register/truth.py": "exact counts, for the internal report",
     "tradeoff/alternatives.py": "public counts of what else could be published, with the bounds expected of them",
     "sample_size.py": "with bounds, or as many times the published counts",
