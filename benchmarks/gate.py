@@ -6,7 +6,7 @@ the whole way, judged by Great Expectations; then it looks for the smallest sabo
 sample. A run that was interrupted goes on where it was; ``--releases 20 --large 2 --whole 2 --trials 20`` is short.
 
 What is proven is the upper bound: p-values are at most t with a probability of at most t, so a faultless release is
-refused with a probability of at most `funnel.findings.false_alarms.FALSE_ALARM`. Thousands of releases cannot show one
+refused with a probability of at most `funnel.findings.consistency.FALSE_ALARM`. Thousands of releases cannot show one
 in a million; they can show that p-values are what they should be at every level, and that no refusal has another cause.
 """
 
@@ -31,9 +31,7 @@ import funnel
 from funnel import Joint, Protocol, RecordKey
 from funnel.drawn import DrawnCounts
 from funnel.errors import ReleaseRefused
-from funnel.findings.consistency import draw_consistency
-from funnel.findings.false_alarms import FALSE_ALARM, SHARES
-from funnel.findings.independence import independence
+from funnel.findings.consistency import FALSE_ALARM, SHARES, draw_consistency, independence
 from funnel.findings.order import association
 from funnel.findings.probe import expected_probe
 from funnel.findings.words import check_randomness, runs_in_common

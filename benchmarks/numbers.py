@@ -16,8 +16,7 @@ import numpy as np
 
 import funnel
 from funnel import Guarantee, Joint
-from funnel.binning.cut_points import Tried, assessed, chosen_edges
-from funnel.binning.partitions import Cells
+from funnel.binning import Cells, Tried, assessed, chosen_edges
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -32,14 +32,13 @@ from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.history.allowed import require_posterior
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, MoveLimits
 from funnel.history.corrected import PARTS, corrected, means
 from funnel.history.departures import declared_length, departures_of_people
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
 from funnel.history.following import VersionTerms
-from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past
 from funnel.history.step import Step

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
-from funnel.findings.false_alarms import SHARES
-from funnel.findings.independence import independence
+from funnel.findings.consistency import SHARES, independence
 from funnel.findings.order import association
 from funnel.findings.probe import expected_probe
 from funnel.findings.words import check_randomness, runs_in_common, runs_of_before

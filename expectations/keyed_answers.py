@@ -34,7 +34,7 @@ from funnel.recount.noise import aes_blocks
 from funnel.recount.register_files import Entry
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rows import Cells
-from funnel.recount.source import source_records, source_rows
+from funnel.recount.source import source_records
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
@@ -62,33 +62,26 @@ def answer_claims(finished: FinishedFolder) -> list[Claim]:
     snapshot, key, followed = finished.snapshot, finished.key, finished.followed
     if key is None:
         return [Claim("answers", "cannot be derived: the run hands on no release secret")]
-    digests = claim(
-        "digests",
-        _digests_are_of_keys(finished.spec, snapshot, key),
-        "are not those of the keys under the release secret",
-    )
-    kept = claim(
-        "kept digests",
-        finished.kept_keys is None or _keeps(finished.kept_keys, snapshot),
-        "are not those of the records, so that a later version about the same people would not be known",
-    )
+    of_keys = _digests_are_of_keys(finished.spec, snapshot, key)
+    kept = finished.kept_keys is None or _keeps(finished.kept_keys, snapshot)
+    lost = "are not those of the records, so that a later version about the same people would not be known"
+    claims = [
+        claim("digests", of_keys, "are not those of the keys under the release secret"),
+        claim("kept digests", kept, lost),
+    ]
     given = finished.drawing_document is not None
     if given and followed is None:
-        return [digests, kept, Claim("answers")]
+        return [*claims, Claim("answers")]
     protocol = (
         ReleasedProtocol.parse(finished.folder.drawing.read_bytes()) if given else finished.distributions.released
     )
-    pairs = finished.pairs
     drawn: Counter[int] = Counter()
     for cells, records in _drawn(followed or snapshot, key, protocol, followed is not None):
         drawn.update(dict(zip(cells.tolist(), records.tolist(), strict=True)))
-    stated = dict(zip(pairs.cells.tolist(), pairs.records.tolist(), strict=True))
+    stated = dict(zip(finished.pairs.cells.tolist(), finished.pairs.records.tolist(), strict=True))
     wrong = sum(abs(drawn[cell] - stated.get(cell, 0)) for cell in {*drawn, *stated}) // 2
-    return [
-        digests,
-        kept,
-        claim("answers", not wrong, f"of {wrong:,} records are not those that their keys and the secret give"),
-    ]
+    words = f"of {wrong:,} records are not those that their keys and the secret give"
+    return [*claims, claim("answers", not wrong, words)]
 
 
 def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
@@ -135,8 +128,8 @@ def _block(text: str) -> bytes:
 
 def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
     """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
-    with closing(source_rows(spec, key.columns)) as rows:
-        first = list(islice(rows, _RECORDS))
+    with closing(source_records(spec, key.columns)) as rows:
+        first = [texts for texts, _ in islice(rows, _RECORDS)]
     kinds = snapshot.key_kinds or ()
     # Records that were left out have no place in the snapshot.
     count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
@@ -350,7 +343,7 @@ def values_of_first_rows(
     """
     absent, met = {None, *spec.source.missing}, dict[Cells, int]()
     digests, codes = list[bytes](), list[int]()
-    with closing(source_records(spec, key.columns)) as records:
+    with closing(source_records(spec, key.columns, spec.columns)) as records:
         while some := list(islice(records, _BATCH_ROWS)):
             known = [(texts, categories) for texts, categories in some if absent.isdisjoint(texts)]
             digests += key_digests(key, ([str(text) for text in texts] for texts, _ in known), kinds)

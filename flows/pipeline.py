@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,6 @@ class Done:
 
     Attributes
     ----------
-    decision : Draw or TakeOver
     published : Published
     snapshot : Snapshot
     protected : Protected
@@ -81,18 +80,14 @@ class Done:
         What its public files tell of.
     audited : Audited
         What was found under these frequencies.
-    warnings : tuple of str
-        What is doubtful about the estimate, and which versions were withdrawn.
     """
 
-    decision: Draw | TakeOver
     published: Published
     snapshot: Snapshot
     protected: Protected
     optimised: Optimised
     channel: Protocol
     audited: Audited
-    warnings: tuple[str, ...]
 
     @property
     def public(self) -> PublicRelease:
@@ -275,7 +270,7 @@ def _run_steps(
         # Of the columns as the spec asks for them; what is kept is of what this left.
         **({} if (left := taken.read_codings().grouping_kept) == 1 else {"grouping_kept": left}),
     }
-    return told, None if done is None else replace(done, warnings=tuple(warnings))
+    return told, done
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +354,7 @@ def _release(
             late = run.account.published()
     if published is None:
         return told, None, late
-    return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late
+    return told, Done(published, snapshot, protected, optimised, drawn.channel, audited), late
 
 
 def _answer(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:

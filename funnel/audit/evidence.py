@@ -17,8 +17,7 @@ from funnel.audit.files import canonical_difference, list_folder, read_document,
 from funnel.class_parts import Known
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
-from funnel.findings.consistency import draw_consistency
-from funnel.findings.false_alarms import SHARES
+from funnel.findings.consistency import SHARES, draw_consistency
 from funnel.joint import IntArray, Joint
 from funnel.recount.found_histories import is_level
 from funnel.recount.plain_distributions import Distributions

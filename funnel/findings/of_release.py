@@ -16,8 +16,7 @@ from funnel.drawn import DrawnCounts
 from funnel.findings.consistency import Consistency, draw_consistency
 from funnel.findings.followed import FoundHistory
 from funnel.frequencies.public_counts import Frequencies
-from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
-from funnel.guarantees.robustly import robustly
+from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee, robustly
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.utilities import INFORMATION, Explained, Utility
 from funnel.protocol import Protocol

@@ -10,8 +10,7 @@ import numpy as np
 
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
-from funnel.history.changes import Changes, counted_moves, same_inputs
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import Changes, MoveLimits, counted_moves, same_inputs
 from funnel.joint import IntArray, Joint, freeze
 
 SECRET_PARTS: Final = 1 << 15

@@ -12,8 +12,7 @@ from funnel.errors import SpecError
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import TABLES, Moves
 from funnel.frequencies.noise import NoiseSecret, draw_noise, scale_of
-from funnel.history.changes import Changes
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import Changes, MoveLimits
 from funnel.joint import IntArray, Joint, freeze
 
 CHANCE: Final = 1e-3

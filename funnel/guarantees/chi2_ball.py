@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -161,15 +162,21 @@ def worst_distribution(row: FloatArray, distribution: FloatArray, divergence: fl
         D >= 1.
     """
     found = extreme_distribution(row, distribution, divergence)
-    low, high = 0.0, 1.0
-    if _spread(found, distribution) <= divergence * _INSIDE:
+    return drawn_in(found, distribution, lambda one: _spread(one, distribution) <= divergence * _INSIDE)
+
+
+def drawn_in(found: FloatArray, estimate: FloatArray, is_inside: Callable[[FloatArray], bool]) -> FloatArray:
+    """A distribution, or if it is outside a ball by a hair, the nearest towards the estimate without rounding doubt.
+
+    χ² is convex, so that it falls all the way to the estimate, where it is 0.
+    """
+    if is_inside(found):
         return found
-    # Σ P̂²/R is convex, so it falls towards the estimate.
+    low, high = 0.0, 1.0
     for _ in range(_INWARDS):
         middle = (low + high) / 2
-        inside = _spread((1 - middle) * found + middle * distribution, distribution) <= divergence * _INSIDE
-        low, high = (low, middle) if inside else (middle, high)
-    return np.asarray((1 - high) * found + high * distribution)
+        low, high = (low, middle) if is_inside((1 - middle) * found + middle * estimate) else (middle, high)
+    return np.asarray((1 - high) * found + high * estimate)
 
 
 def _spread(found: FloatArray, distribution: FloatArray) -> float:

@@ -178,7 +178,7 @@ class RatioGuarantee(SetGuarantee):
 
     def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
         """As declared; empty where all rows meet the guarantee, but for rounding. O(k c u (log u + c))."""
-        uneven = _uneven(rows)
+        uneven = telling_rows(rows)
         some = rows[uneven]
         found = [self._half_spaces(joint, some[start:end], most, start) for start, end in self._chunks(joint, some)]
         if not found:
@@ -236,7 +236,7 @@ class RatioGuarantee(SetGuarantee):
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row over the set; over counts an upper bound, close where there are many records."""
         levels = np.zeros(len(rows))
-        distributions, uneven = self.distributions(joint), _uneven(rows)
+        distributions, uneven = self.distributions(joint), telling_rows(rows)
         for start, end in self._chunks(joint, rows[uneven]):
             some = uneven[start:end]
             stack = stacked(joint, rows[some])
@@ -286,7 +286,7 @@ class RatioGuarantee(SetGuarantee):
         self, joint: Joint, distributions: DistributionSet, weights: WeightArray
     ) -> list[tuple[Kind, float, FloatArray]]:
         """`_ratios` (b, c, c or 1) of all outputs; 0 where there is nothing to compare."""
-        c, uneven = len(joint.secret), _uneven(weights)
+        c, uneven = len(joint.secret), telling_rows(weights)
         found = [
             (kind, budget, np.zeros((len(weights), c, c if kind == "pairs" else 1)))
             for kind, budget in self.sides.finite()
@@ -303,7 +303,7 @@ class RatioGuarantee(SetGuarantee):
         yield from ((start, min(start + size, len(rows))) for start in range(0, len(rows), size))
 
 
-def _uneven(rows: FloatArray | WeightArray) -> Places:
+def telling_rows(rows: FloatArray | WeightArray) -> Places:
     """The rows (k, a) that are not as likely from every input: others disclose nothing, whatever rounding says."""
     return np.flatnonzero((rows != rows[:, :1]).any(axis=1))
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel.confidence import confidence_radius
 from funnel.errors import DataError
@@ -17,7 +16,7 @@ from funnel.guarantees.budgets import OneBudget
 from funnel.guarantees.chi2_ball import worst_distribution
 from funnel.guarantees.exact import capped_exp, exp_below
 from funnel.guarantees.ldp import LDP
-from funnel.guarantees.over_distributions import over_inputs
+from funnel.guarantees.over_distributions import over_inputs, telling_rows
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
 from funnel.guarantees.reading import secret_by_input as secret_by_input
 from funnel.guarantees.robust_guarantee import RobustRatio
@@ -107,7 +106,7 @@ class RLDP(RobustRatio, OneBudget):
         if self.over_boxes:
             return super().level_for(joint, weights)
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
-        used = _telling(weights)
+        used = telling_rows(weights)
         if not len(used):
             first = int(np.flatnonzero(weights.any(axis=1))[0])
             return Level(0.0, Witness(first, 0, 0, None, True))
@@ -129,7 +128,7 @@ class RLDP(RobustRatio, OneBudget):
         if self.over_boxes:
             return super().holds_for(joint, weights)
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
-        return within(rows[_telling(weights)], self.neighbourhood(joint), limit_below(self.epsilon))
+        return within(rows[telling_rows(weights)], self.neighbourhood(joint), limit_below(self.epsilon))
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The largest |ln P(y|s)/P(y|s')| over the set of each row; over F upper bounds."""
@@ -160,11 +159,6 @@ class RLDP(RobustRatio, OneBudget):
 
     def posterior_limits(self, prior: FloatArray) -> None:
         """None is told."""
-
-
-def _telling(weights: WeightArray) -> npt.NDArray[np.intp]:
-    """Outputs that are likelier from one input than from another: all others tell nothing, whatever rounding says."""
-    return np.flatnonzero((weights != weights[:, :1]).any(axis=1))
 
 
 def neighbourhood_of(counts: IntArray, alpha: float, joint: Joint) -> Neighbourhood:

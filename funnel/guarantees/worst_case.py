@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.guarantees.chi2_ball import Tilt, extreme_distribution, tightest, tilt
+from funnel.guarantees.chi2_ball import Tilt, drawn_in, extreme_distribution, tightest, tilt
 from funnel.joint import FloatArray
 
 # How the deviation is split between two secrets, as log-odds ln(θ/(1-θ)): where a cell is rare the best split can lie a
@@ -21,8 +21,6 @@ _FIRST, _AT_ONCE = 6, 64
 _DOUBT = 1e-6
 # What every ratio is raised by: the rounding of a quotient of two bounds that carry their own margins.
 _ROUNDING = 1 + 2.0**-40
-# A distribution that is outside of F by rounding is drawn in by halves, as often.
-_INWARDS = 44
 # The rounding of a difference of two slopes, relative to these.
 _SLOPE = 2.0**-45
 
@@ -196,7 +194,7 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
 def attaining_distribution(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPair) -> FloatArray:
     """A distribution P in F, shape (c, u), that attains the ratio of the worst pair to the precision of the search.
 
-    It is in F whatever rounding did: see `_drawn_in`.
+    It is in F whatever rounding did: see `funnel.guarantees.chi2_ball.drawn_in`.
     """
     conditionals = neighbourhood.distribution.copy()
     roots = np.ones(len(neighbourhood.prior))
@@ -208,31 +206,16 @@ def attaining_distribution(rows: FloatArray, neighbourhood: Neighbourhood, worst
         roots[secret] = np.sqrt(divergence)
     marginal = neighbourhood.prior * roots
     distribution = conditionals * (marginal / marginal.sum())[:, None]
-    return _drawn_in(distribution, neighbourhood.distribution * neighbourhood.prior[:, None], neighbourhood.radius)
-
-
-def _drawn_in(distribution: FloatArray, estimate: FloatArray, radius: float) -> FloatArray:
-    """A distribution, or if it is outside F by a hair, the nearest towards the estimate without rounding doubt.
-
-    χ² is convex, so that it falls all the way to the estimate, where it is 0. Entries are known to a relative 2^-50,
-    and by Cauchy and Schwarz ``Σ |P̂ - P| P̂/P <= √(χ² (1 + χ²))``: what is then wrong in χ² is below 2^-48 of that.
-    """
+    estimate = neighbourhood.distribution * neighbourhood.prior[:, None]
+    there, radius = distribution > 0, neighbourhood.radius
+    # Entries are known to a relative 2^-50, and by Cauchy and Schwarz ``Σ |P̂ - P| P̂/P <= √(χ² (1 + χ²))``: what is then
+    # wrong in χ² is below 2^-48 of that.
     room = radius * (1 - 2.0**-40) - 2.0**-46 * float(np.sqrt(radius * (1 + radius)))
-    there = distribution > 0
-
-    def at(share: float) -> FloatArray:
-        return np.asarray(estimate + share * (distribution - estimate))
-
-    def inside(found: FloatArray) -> bool:
-        return float(((found - estimate)[there] ** 2 / found[there]).sum()) <= room
-
-    if inside(distribution):
-        return distribution
-    low, high = 0.0, 1.0
-    for _ in range(_INWARDS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if inside(at(middle)) else (low, middle)
-    return at(low)
+    return drawn_in(
+        distribution,
+        estimate,
+        lambda found: float(((found - estimate)[there] ** 2 / found[there]).sum()) <= room,
+    )
 
 
 def _tilts(

@@ -8,9 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, MoveLimits
 from funnel.history.distributions import distributions_before
-from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed, Secrets
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint

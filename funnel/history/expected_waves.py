@@ -16,12 +16,11 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.base import Level, Witness
 from funnel.history.allowed import Kept
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, MoveLimits
 from funnel.history.distributions import distributions_before
 from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.library import balanced
-from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step

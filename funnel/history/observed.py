@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.history.changes import Changes
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import Changes, MoveLimits
 from funnel.joint import IntArray, Joint, freeze
 
 Secrets = Literal["all", "current"]

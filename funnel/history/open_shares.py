@@ -18,7 +18,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import count_box
 from funnel.guarantees.distribution_box import DistributionBox, limit_number, limits_of
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.joint import FloatArray, IntArray, Joint
 
 # Every limit is moved outwards by that much, relatively: more than the roundings of what it is made of.

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, MoveLimits
 from funnel.history.decisions import EMPTY, History, extended_digest
-from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 

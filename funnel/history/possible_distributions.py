@@ -16,7 +16,7 @@ from funnel.guarantees.known_columns import Event
 from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.rsrlip import RSRLIP
 from funnel.history.allowed import Allowed, Kept
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.open_shares import (
     OpenShares,

@@ -13,8 +13,7 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
-from funnel.history.group_programmes import CHUNK, Group, GroupProgrammes
-from funnel.history.history_groups import Members, canonical_order, grouped, split_group
+from funnel.history.history_groups import CHUNK, Group, GroupProgrammes, Members, canonical_order, grouped, split_group
 from funnel.history.shared_channel import SharedChannel, valued_again
 from funnel.history.tangent import ROUNDS, programme_work
 from funnel.joint import FloatArray, IntArray

@@ -18,12 +18,11 @@ from funnel.errors import SpecError
 from funnel.guarantees.rsrlip import RSRLIP
 from funnel.guarantees.srlip import SRLIP
 from funnel.history.allowed import Kept, allowed_by, require_posterior
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, MoveLimits
 from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import VersionTerms, inner_bound
-from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Members, Observed, Secrets
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step

@@ -204,33 +204,20 @@ def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
     return (*stored, *stated)
 
 
-def source_rows(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[Cells]:
+def source_records(spec: ReleaseSpec, columns: Sequence[str], of: Sequence[str] = ()) -> Generator[tuple[Cells, Cells]]:
     """The cells of some columns in the records of the source that ``where`` asks for, in their order.
 
-    Raises
-    ------
-    DataError
-        As `recount`.
-    """
-    needed = list(dict.fromkeys((*columns, *spec.source.where)))
-    with ExitStack() as stack:
-        for kinds, cells in _reading(spec, stack).cells(needed, in_order=True):
-            for row, _ in _wanted(spec, kinds, cells, needed):
-                yield row[: len(columns)]
-
-
-def source_records(spec: ReleaseSpec, columns: Sequence[str]) -> Generator[tuple[Cells, Cells]]:
-    """As `source_rows`, with the categories of the columns of the spec, before rare ones are grouped.
+    With the categories of other columns of the spec, before rare ones are grouped.
 
     Raises
     ------
     DataError
         As `recount`.
     """
-    needed = list(dict.fromkeys((*columns, *spec.columns, *spec.source.where)))
+    needed = list(dict.fromkeys((*columns, *of, *spec.source.where)))
     with ExitStack() as stack:
         for kinds, cells in _reading(spec, stack).cells(needed, in_order=True):
-            meanings = [(needed.index(column), meaning_of(spec, column, kinds[column])) for column in spec.columns]
+            meanings = [(needed.index(column), meaning_of(spec, column, kinds[column])) for column in of]
             for row, _ in _wanted(spec, kinds, cells, needed):
                 yield row[: len(columns)], tuple(meaning(row[place]) for place, meaning in meanings)
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from funnel.errors import FunnelError, SpecError
 from funnel.frequencies.moves import NoisyMoves
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, MoveLimits
 from funnel.history.expected import Expected
-from funnel.history.move_limits import MoveLimits
 from funnel.history.mover_stayer import changes_without_class, class_cells, without_class
 from funnel.history.past import Chapter, wave_name
 from funnel.joint import IntArray, Joint

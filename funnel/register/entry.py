@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from funnel.errors import SpecError
 from funnel.frequencies.limits import bounds_of, moves_limit
 from funnel.frequencies.noise import Noise
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.joint import Joint
 from funnel.release.document import (
     Count,

@@ -6,8 +6,8 @@ from funnel.errors import SpecError
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.public_counts import Frequencies
+from funnel.history.changes import MoveLimits
 from funnel.history.expected import Attending, attending, expected_people
-from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed, Secrets
 from funnel.register.chapters import distributions_of_changes
 from funnel.register.register import Register

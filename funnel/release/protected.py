@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -136,7 +137,7 @@ def public_frequencies(
             **numbers_of(frequencies), unprotected=unprotected, counted=key, noisy=None, values=None
         )
         return Protected(frequencies, record, False)
-    document = _known(context.versions, key)
+    document: FrequenciesDocument | None = published_before(context.versions, key)
     before = draws_of(context)
     if document is None:
         spent = float(sum(before.values()))
@@ -181,24 +182,37 @@ def public_frequencies(
 
 
 def _digest_of(context: ProtectionContext, counted: Joint) -> str:
-    """SHA-256 (hex) of exact counts with what they are protected with and what they were counted in.
+    """Digest of exact counts with what they are protected with and what they were counted in.
 
     Other records with the same counts have other noise: the same noise would tell that no count has changed.
     """
-    said = [JointDocument.like(counted).content(), context.settings, context.source]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return digest_of([JointDocument.like(counted).content(), context.settings, context.source])
 
 
-def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
-    """The frequencies of the last of these versions with the same counts and settings; None if none has them."""
+def digest_of(counted: Sequence[object]) -> str:
+    """SHA-256 (hex) of exact tables, with all that decides which noise they have."""
+    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
+
+
+def published_before(versions: Sequence[Earlier], key: str, name: str | None = None) -> Any:
+    """The frequencies of the last of these versions with the same counts and settings; None if none has them.
+
+    Or, by their name, the tables beside them: "changes", "rows", "means" or "departures".
+
+    Raises
+    ------
+    LedgerError
+        If what was published is gone or was changed.
+    """
     for one in reversed(versions):
-        frequencies = one.record.frequencies
-        if one.folder is None or frequencies.counted != key:
+        kept: Any = one.record.frequencies if name is None else getattr(one.record.frequencies, name)
+        if one.folder is None or kept is None or kept.counted != key:
             continue
         document = published_frequencies(one)
-        if document.noisy_sha256 != frequencies.noisy:
+        found = document if name is None else getattr(document, name)
+        if found is None or found.noisy_sha256 != kept.noisy:
             raise other_noise(one)
-        return document
+        return found
     return None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,10 +20,12 @@ from funnel.release.frequencies_document import ChangesPart, DeparturesPart, Mea
 from funnel.release.protected import (
     Protected,
     ProtectionContext,
+    digest_of,
     draws_of,
     in_series,
     other_noise,
     public_frequencies,
+    published_before,
     published_frequencies,
     spent_by,
 )
@@ -210,8 +210,8 @@ def _with_tables(
     """
     if not context.is_noisy:
         return protected
-    key = hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
-    found = _known(context.versions, name, key)
+    key = digest_of(counted)
+    found: NoisyPart | None = published_before(context.versions, key, name)
     is_known = found is not None
     if found is None:
         epsilon = part_for(context.spec.frequencies, context.learned)
@@ -224,25 +224,6 @@ def _with_tables(
     tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
     record = protected.record.model_copy(update={**numbers_of(frequencies), name: tables})
     return Protected(frequencies, record, protected.reused and is_known)
-
-
-def _known(versions: Sequence[Earlier], name: str, key: str) -> NoisyPart | None:
-    """What the last of these versions with the same exact tables published of them; None if none has them.
-
-    Raises
-    ------
-    LedgerError
-        If what was published is gone or was changed.
-    """
-    for one in reversed(versions):
-        kept = getattr(one.record.frequencies, name)
-        if one.folder is None or kept is None or kept.counted != key:
-            continue
-        part: NoisyPart | None = getattr(published_frequencies(one), name)
-        if part is None or part.noisy_sha256 != kept.noisy:
-            raise other_noise(one)
-        return part
-    return None
 
 
 def _spent_in_all(

@@ -1,19 +1,193 @@
-"""All vertices of the polytope of posteriors a guarantee allows: listed directly for two secrets, else by cddlib."""
+"""All vertices of the polytope of posteriors a guarantee allows: listed directly for two secrets, else by cddlib.
+
+What cddlib lists in floats is checked to be complete, and enumerated in exact integers where that is in doubt.
+"""
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.completeness import InconsistentVerticesError, require_complete
-from funnel.solver.exact_vertices import exact_vertices
 from funnel.solver.interval import Interval
+
+# A ray of the cone, and the conditions it meets with equality as the bits of an integer.
+_Ray = tuple[list[int], int]
+# Units of work of a pair of rays on two sides of a condition; most have too little in common to be looked at closely.
+_BY_PAIR = 1_000.0
+
+
+def exact_vertices(cone: FloatArray, counts: IntArray, budget: Budget | None = None) -> FloatArray:
+    """Vertices of ``{v >= 0, Σ_x v_x = 1, cone P(S|v) <= 0}`` by double description in Python integers, shape (k, a).
+
+    The floats of the cone are taken as the rationals they are and the counts are integers, so every sign is decided
+    exactly. (The wheels of cddlib come without its exact arithmetic.)
+
+    Parameters
+    ----------
+    cone : ndarray, shape (m, c)
+        Conditions on the posterior P(S|y).
+    counts : ndarray of int64, shape (c, a)
+        All inputs occur.
+    budget : Budget, optional
+        Charged for every pair of rays; ends the enumeration.
+
+    Raises
+    ------
+    SolverError
+        If the budget is spent.
+
+    Notes
+    -----
+    Of the order of k³ operations on integers for every condition: for up to a few hundred vertices.
+    """
+    budget, a = Budget.of(budget), counts.shape[1]
+    columns = counts.T.tolist()
+    # Rays are kept as rows T_x = v_x / p_x of a channel: the conditions on them are Σ_x T_x Σ_s M_s n[s, x] <= 0.
+    rays: list[_Ray] = [([int(x == y) for y in range(a)], ((1 << a) - 1) ^ (1 << x)) for x in range(a)]
+    for number, condition in enumerate(cone.tolist()):
+        factors = _integers(condition)
+        row = [sum(m * n for m, n in zip(factors, column, strict=True)) for column in columns]
+        rays = _cut(rays, row, 1 << (a + number), budget)
+    sizes = [sum(column) for column in columns]
+    return np.array([_posterior(ray, sizes) for ray, _ in rays]).reshape(-1, a)
+
+
+def _integers(values: list[float]) -> list[int]:
+    fractions = [Fraction(value) for value in values]
+    scale = math.lcm(*(fraction.denominator for fraction in fractions))
+    return [int(fraction * scale) for fraction in fractions]
+
+
+def _posterior(ray: list[int], sizes: list[int]) -> list[float]:
+    parts = [size * u for size, u in zip(sizes, ray, strict=True)]
+    total = sum(parts)
+    return [float(Fraction(part, total)) for part in parts]
+
+
+def _cut(rays: list[_Ray], row: list[int], bit: int, budget: Budget) -> list[_Ray]:
+    """Extreme rays of the cone after one more condition ``row · T <= 0``."""
+    valued = [(sum(c * u for c, u in zip(row, ray, strict=True)), ray, tight) for ray, tight in rays]
+    kept = [(ray, tight | bit if value == 0 else tight) for value, ray, tight in valued if value <= 0]
+    inside = [found for found in valued if found[0] < 0]
+    for above, outer, outer_tight in valued:
+        if above <= 0:
+            continue
+        budget.spend(_BY_PAIR * len(inside))
+        if budget.expired:
+            raise SolverError(f"exact vertex enumeration over {len(row)} distinct inputs did not finish in time")
+        for below, inner, inner_tight in inside:
+            common = outer_tight & inner_tight
+            if common.bit_count() >= len(row) - 2 and _span_a_face(common, rays):
+                budget.spend(100.0 * len(rays) + 300.0 * len(row))
+                mixed = [above * u - below * v for u, v in zip(inner, outer, strict=True)]
+                divisor = math.gcd(*mixed)
+                kept.append(([u // divisor for u in mixed], common | bit))
+    return kept
+
+
+def _span_a_face(common: int, rays: list[_Ray]) -> bool:
+    """Whether no third ray meets all the conditions that two rays have in common."""
+    found = 0
+    for _, tight in rays:
+        if common & tight == common:
+            found += 1
+            if found > 2:
+                return False
+    return True
+
+
+# Relative to the terms of a condition: cddlib is right to about 1e-12, and what it gets wrong it misses by far more.
+_TOLERANCE = 1e-9
+_CHUNK = 512
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class InconsistentVerticesError(SolverError):
+    """Floating point could not decide which points are vertices; another scaling of the same polytope may."""
+
+
+def require_complete(vertices: FloatArray, rows: FloatArray, equalities: FloatArray) -> None:
+    """Check that these are the vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0, equalities v = 0}``.
+
+    A bound on all protocols rests on having every vertex, and float double description may lose some. All vertices
+    are connected by edges, so a list with a gap has a vertex at the gap, from which an edge leads nowhere: where as
+    many conditions are active as the polytope has dimensions, each edge is what is left when one of them is dropped,
+    and another vertex must lie on it; where more are active, there must be at least as many neighbours as dimensions.
+
+    Parameters
+    ----------
+    vertices : ndarray, shape (k, a)
+        Exact zeros where a coordinate vanishes.
+    rows : ndarray, shape (m, a)
+        Conditions that hold strictly somewhere in the polytope.
+    equalities : ndarray, shape (l, a)
+
+    Raises
+    ------
+    InconsistentVerticesError
+        If a point is outside the polytope or no vertex, or a vertex is missing or listed twice.
+
+    Notes
+    -----
+    O(k a (a + m)) bits of memory; the number of vertices times that of degenerate ones in time.
+    """
+    if len(vertices) == 0:
+        raise InconsistentVerticesError("no vertex was found")
+    if (vertices < 0).any():
+        raise InconsistentVerticesError("a coordinate is negative")
+    # Each sum is compared with the sum of its terms' sizes, so neither scale of rows nor of columns matters.
+    if (_relative(vertices, rows) > _TOLERANCE).any() or (np.abs(_relative(vertices, equalities)) > _TOLERANCE).any():
+        raise InconsistentVerticesError("a vertex lies outside the polytope")
+    rank = int(np.linalg.matrix_rank(equalities, tol=_TOLERANCE)) if len(equalities) else 0
+    dimension = vertices.shape[1] - 1 - rank
+    active = np.hstack([vertices == 0, _relative(vertices, rows) >= -_TOLERANCE])
+    size = active.sum(axis=1)
+    if (size < dimension).any():
+        raise InconsistentVerticesError("a point of the list is not a vertex")
+    if np.linalg.matrix_rank(vertices - vertices[0]) < dimension:
+        raise InconsistentVerticesError("the vertices do not span the polytope")
+    _require_two_ends(active[size == dimension], active[size > dimension], dimension)
+    _require_neighbours(active[size > dimension], active, dimension)
+
+
+def _relative(vertices: FloatArray, rows: FloatArray) -> FloatArray:
+    size = vertices @ np.abs(rows).T
+    return np.divide(vertices @ rows.T, size, out=np.zeros(size.shape), where=size > 0)
+
+
+def _require_two_ends(simple: BoolArray, degenerate: BoolArray, dimension: int) -> None:
+    edges = []
+    for condition in range(simple.shape[1]):
+        leaving = simple[simple[:, condition]].copy()
+        leaving[:, condition] = False
+        edges.append(np.packbits(leaving, axis=1))
+    distinct, ends = np.unique(np.vstack(edges), axis=0, return_counts=True)
+    if (ends > 2).any():
+        raise InconsistentVerticesError("a vertex is listed twice")
+    lone = np.unpackbits(distinct[ends == 1], axis=1, count=simple.shape[1])
+    shared = lone.astype(np.float32) @ degenerate.T.astype(np.float32)
+    if (shared.max(axis=1, initial=-1.0) < dimension - 1).any():
+        raise InconsistentVerticesError("a vertex is missing")
+
+
+def _require_neighbours(degenerate: BoolArray, active: BoolArray, dimension: int) -> None:
+    every = active.T.astype(np.float32)
+    for start in range(0, len(degenerate), _CHUNK):
+        shared = degenerate[start : start + _CHUNK].astype(np.float32) @ every
+        # Each vertex shares all its conditions with itself.
+        if ((shared >= dimension - 1).sum(axis=1) - 1 < dimension).any():
+            raise InconsistentVerticesError("a neighbour of a degenerate vertex is missing")
+
 
 # Up to so many inputs exact integers are fast enough where cddlib fails.
 _SMALL = 8

@@ -29,8 +29,7 @@ def automatic_bins(spec: ReleaseSpec, source: Source, progress: Progress) -> dic
     found = {}
     for column in spec.automatic:
         # Imported here: choosing takes the optimiser, which few specs need to be read.
-        from funnel.binning.cut_points import chosen_edges
-        from funnel.binning.partitions import Cells
+        from funnel.binning import Cells, chosen_edges
 
         joint = _counted(spec, source, column, progress)
         numbers = [number_in(symbol[0], spec.source.decimal) for symbol in joint.inputs.symbols]

@@ -18,7 +18,7 @@ import pytest
 import funnel
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
-from funnel.findings.false_alarms import FALSE_ALARM, SHARES
+from funnel.findings.consistency import FALSE_ALARM, SHARES
 from funnel.findings.order import association
 from funnel.joint import Joint
 from funnel.pipeline.expectations import drawing_claims

@@ -81,7 +81,7 @@ def test_what_is_explained_is_told_by_its_name_everywhere_and_found_again(tmp_pa
 def test_bins_that_nobody_can_have_found_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edges: list[float]
 ) -> None:
-    monkeypatch.setattr("funnel.binning.cut_points.chosen_edges", lambda *_: tuple(edges))
+    monkeypatch.setattr("funnel.binning.chosen_edges", lambda *_: tuple(edges))
     spec = make_project(tmp_path, NUMBERS)
     with pytest.raises(ReleaseRefused, match="bins of 'age' has"):
         release(str(spec))

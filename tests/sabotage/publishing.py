@@ -255,7 +255,7 @@ PUBLISHING = [
     Mutant(
         "a chance of linking that is left out of the annex",
         "officers read that nobody can be linked",
-        "funnel.report.annex.annex_figures",
+        "funnel.report.annex",
         '"linked": float(np.minimum(p_known, best / rows).sum()),',
         '"linked": float(np.minimum(p_known, 0 * best / rows).sum()),',
         "annex",

@@ -217,7 +217,7 @@ READING = [
     Mutant(
         "bound doubled as it is read",
         "a protocol of twice the bound",
-        "funnel.guarantees.parsing",
+        "funnel.guarantees",
         "values[key] = float(number)",
         "values[key] = 2 * float(number)",
         "source",

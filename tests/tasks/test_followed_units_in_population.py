@@ -13,7 +13,7 @@ import pytest
 from funnel.errors import FunnelError, ReleaseRefused
 from funnel.frequencies import unit_tables
 from funnel.history import open_shares, possible_distributions
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.history.open_shares import OpenShares
 from funnel.joint import IntArray, Joint
 from funnel.pipeline.flows.pipeline import run_release

@@ -2,23 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from funnel.certificate import WEIGHTED
 from funnel.estimation.expected_errors import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
 from funnel.report.estimated import estimated
-from funnel.report.figures.curves import tradeoff_chart
+from funnel.report.figures.curves import tradeoff_chart, unchanged_chart
 from funnel.report.page import render
-from funnel.report.plan.unchanged_chart import unchanged_part
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.alternatives import Alternative
-from funnel.tradeoff.meaning import Belief, beliefs
 from funnel.tradeoff.sweep import SECONDS, Point, Sweep
-from funnel.tradeoff.unchanged_by_budget import UnchangedCurve
+from funnel.tradeoff.unchanged_by_budget import SECONDS as UNCHANGED_SECONDS
+from funnel.tradeoff.unchanged_by_budget import UnchangedCurve, UnchangedPoint
+
+
+@dataclass(frozen=True)
+class Belief:
+    """The probability of one value of the secret, before a record is seen and after it.
+
+    Attributes
+    ----------
+    secret : str
+    before : float
+    least, most : float
+        P(s|y) for whatever is published of the person.
+    """
+
+    secret: str
+    before: float
+    least: float
+    most: float
+
+
+def beliefs(joint: Joint, guarantee: Guarantee) -> tuple[Belief, ...]:
+    """Of the rarest and of the commonest value of the secret; empty where the guarantee sets no limit one by one.
+
+    Parameters
+    ----------
+    joint : Joint
+        Public counts (c, a).
+    guarantee : Guarantee
+    """
+    prior = joint.p_secret
+    limits = guarantee.posterior_limits(prior)
+    if limits is None:
+        return ()
+    least, most = limits
+    there = np.flatnonzero(prior > 0)
+    rarest, commonest = (int(pick(prior[there])) for pick in (np.argmin, np.argmax))
+    labels = joint.secret.labels
+    return tuple(
+        Belief(labels[s], float(prior[s]), float(least[s]), float(most[s]))
+        for s in dict.fromkeys((int(there[rarest]), int(there[commonest])))
+    )
+
+
+_SECRETS = 6
+
+
+@dataclass(frozen=True)
+class UnchangedRow:
+    """A line of the table: whose share, and the share at every budget; None where there is no protocol."""
+
+    kind: Literal["records", "column", "secret", "other"]
+    label: str
+    shares: tuple[float | None, ...]
+
+
+def unchanged_part(curve: UnchangedCurve, budget: float) -> dict[str, Any]:
+    """The section of a curve as the template takes it; ``budget`` is that of the spec (nats)."""
+    return {
+        "curve": curve,
+        "chosen": curve.share_at(budget),
+        "chart": unchanged_chart(curve, budget),
+        "rows": tuple(_rows(curve)),
+        # What counts how much, as a part of a sentence.
+        "weighting": WEIGHTED[curve.weights],
+        # Values of the secret that have no line.
+        "left_out": max(0, len(curve.secrets) - _SECRETS),
+        # Of work for each point.
+        "seconds": f"{UNCHANGED_SECONDS:g}",
+    }
+
+
+def _rows(curve: UnchangedCurve) -> Iterator[UnchangedRow]:
+    def shares(of: Callable[[UnchangedPoint], float | None]) -> tuple[float | None, ...]:
+        return tuple(None if point.share is None else of(point) for point in curve.points)
+
+    yield UnchangedRow("records", "whole records", shares(lambda point: point.share))
+    # A single column stays where the whole record does.
+    for j, column in enumerate(curve.columns if len(curve.columns) > 1 else ()):
+        yield UnchangedRow("column", column, shares(lambda point, j=j: point.columns[j]))  # type: ignore[misc]
+    for s, label in enumerate(curve.secrets[:_SECRETS]):
+        yield UnchangedRow("secret", label, shares(lambda point, s=s: point.secrets[s]))  # type: ignore[misc]
+    yield UnchangedRow("other", "weighted share", shares(lambda point: point.weighted))
+    yield UnchangedRow("other", "at most, certified", shares(lambda point: point.most))
+    yield UnchangedRow("other", "information kept", shares(lambda point: point.kept))
 
 
 @dataclass(frozen=True, eq=False)

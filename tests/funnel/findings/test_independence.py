@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.drawn import DrawnCounts
-from funnel.findings.consistency import draw_consistency
-from funnel.findings.independence import independence
+from funnel.findings.consistency import draw_consistency, independence
 from funnel.protocol import DENOMINATOR, Protocol
 
 

@@ -21,8 +21,8 @@ from funnel.guarantees import Witness, attribute, check_published_secret, over_s
 from funnel.guarantees.base import ConeGuarantee
 from funnel.guarantees.exact import exp_below, log_above
 from funnel.guarantees.known_columns import Given, known_events, known_values
-from funnel.guarantees.known_inputs import limited
 from funnel.protocol import DENOMINATOR, WeightArray
+from funnel.solver.over_distributions import limited
 from tests.funnel.guarantees.known import (
     channels,
     noisy_tables,

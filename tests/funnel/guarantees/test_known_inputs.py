@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from funnel import Joint, parse_guarantee
 from funnel.bounds import Bounds
-from funnel.guarantees.known_inputs import KnownInputs, limited
 from funnel.guarantees.sided import over_set
 from funnel.rounding import integer_weights, marginal_weights, mix
+from funnel.solver.over_distributions import KnownInputs, limited
 
 TEXTS = ("ldp:1.0", "lip:0.5", "alip:0.5,1.0", "pml:0.5", "rlip:1.0,0.05", "rldp:1.0,0.05")
 

@@ -11,7 +11,7 @@ import pytest
 import funnel
 from funnel.guarantees.binomial_limits import UNIT
 from funnel.history.allowed import allowed_by
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.history.open_shares import (
     OpenShares,
     float_below,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import funnel
 from funnel import LDP, LIP, Joint
 from funnel.errors import SpecError
-from funnel.history.paths import Paths
+from funnel.history.schedule import Paths
 from funnel.protocol import DENOMINATOR, WeightArray, exact_sums
 from funnel.rounding import integer_weights
 from tests.strategies import joints

@@ -19,9 +19,9 @@ from funnel.errors import SpecError
 from funnel.frequencies.moves import Moves
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by, require_posterior
+from funnel.history.changes import MoveLimits
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.following import VersionTerms
-from funnel.history.move_limits import MoveLimits
 from funnel.history.open_shares import shares_under_noise
 from funnel.history.past import Chapter, Past
 from funnel.history.possible import PossibleStep, Reach

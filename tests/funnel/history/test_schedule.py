@@ -9,8 +9,7 @@ from hypothesis import assume, given, settings
 from funnel import ALIP, LDP, LIP, Joint, MutualInformation, PerfectPrivacy
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee
-from funnel.history.paths import Paths
-from funnel.history.schedule import schedule_cost
+from funnel.history.schedule import Paths, schedule_cost
 from tests.strategies import joints
 
 PANEL = Joint.from_counts([[60, 30, 10, 40], [10, 30, 60, 35], [20, 25, 5, 10]])

@@ -12,7 +12,7 @@ import pytest
 import funnel
 from funnel.history import open_shares, possible_distributions, waves
 from funnel.history.allowed import allowed_by
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.history.possible_distributions import DistributionSet
 from funnel.history.unit_rows import UnitRows, row_changes, second_rows
 from funnel.joint import FloatArray, Joint

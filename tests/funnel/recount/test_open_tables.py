@@ -18,7 +18,7 @@ from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by
-from funnel.history.move_limits import MoveLimits
+from funnel.history.changes import MoveLimits
 from funnel.history.open_shares import shares_in_population, shares_under_noise
 from funnel.history.possible import PossibleStep, Reach
 from funnel.history.worst_tables import worst, worst_after

@@ -19,8 +19,8 @@ from funnel.release.protocol_document import ProtocolDocument, protocol_document
 from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Approval, PublicReport
 from funnel.release.report_parts import ColumnUnchanged, WholeUnchanged
+from funnel.report import annex as making
 from funnel.report import number_texts
-from funnel.report.annex import annex_figures as making
 from funnel.report.annex import render_annex
 from funnel.report.content import ReportContent
 from funnel.report.public import public_report

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from funnel.release.report_parts import Spread
 from funnel.report.figures import spread_chart
-from funnel.report.figures.axis import Axis, reach, ticks
+from funnel.report.figures.spreads import Axis, reach, ticks
 
 
 def test_every_factor_is_at_its_logarithm() -> None:

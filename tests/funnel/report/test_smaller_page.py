@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import funnel.report
-from funnel.report.smaller_page import smaller
+from funnel.report.page import smaller
 
 _STYLES = Path(funnel.report.__file__).parent / "templates"
 

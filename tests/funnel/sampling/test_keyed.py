@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from funnel.errors import DataError, SpecError
-from funnel.sampling import distinct
-from funnel.sampling.distinct import DistinctKeys
+from funnel.sampling import key_column
+from funnel.sampling.key_column import DistinctKeys
 from funnel.sampling.keyed import (
     RecordKey,
     count_missing_keys,
@@ -206,8 +206,8 @@ def test_repeated_keys_are_counted_over_the_whole_stream(values: list[int], cut:
     batch = pa.record_batch({"id": pa.array(values, pa.int64()), "t": pa.array(map(str, values), pa.string())})
     key = RecordKey({"number": ("id",), "text": ("t",), "both": ("t", "id")}[kind], SECRET)
     with pytest.MonkeyPatch.context() as patch, DistinctKeys() as keys:
-        patch.setattr(distinct, "_HELD_ROWS", 16)
-        patch.setattr(distinct, "_BUCKET_ROWS", 2)
+        patch.setattr(key_column, "_HELD_ROWS", 16)
+        patch.setattr(key_column, "_BUCKET_ROWS", 2)
         for start in range(0, len(values), cut):
             keys.add(key_digests(batch.slice(start, cut), key))
         counts = Counter(values)
@@ -216,8 +216,8 @@ def test_repeated_keys_are_counted_over_the_whole_stream(values: list[int], cut:
 
 def test_a_bucket_that_cannot_be_split_is_counted() -> None:
     with pytest.MonkeyPatch.context() as patch, DistinctKeys() as keys:
-        patch.setattr(distinct, "_HELD_ROWS", 1)
-        patch.setattr(distinct, "_BUCKET_ROWS", 1)
+        patch.setattr(key_column, "_HELD_ROWS", 1)
+        patch.setattr(key_column, "_BUCKET_ROWS", 1)
         for number in (7, 7, 8, 7):
             keys.add(np.array([[number, 0]], dtype=np.uint64))
         assert keys.counts() == (2, 1)
@@ -226,21 +226,21 @@ def test_a_bucket_that_cannot_be_split_is_counted() -> None:
 def test_keys_that_runs_repeat_are_counted_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every key once in each of four runs; no more are looked at together than a run or a bucket may hold."""
     looked_at: list[int] = []
-    real = distinct._at_most_twice
+    real = key_column._at_most_twice
 
     def noted(digests: np.ndarray) -> np.ndarray:
         looked_at.append(len(digests))
         return real(digests)
 
-    monkeypatch.setattr(distinct, "_at_most_twice", noted)
-    monkeypatch.setattr(distinct, "_HELD_ROWS", 500)
-    monkeypatch.setattr(distinct, "_BUCKET_ROWS", 10)
+    monkeypatch.setattr(key_column, "_at_most_twice", noted)
+    monkeypatch.setattr(key_column, "_HELD_ROWS", 500)
+    monkeypatch.setattr(key_column, "_BUCKET_ROWS", 10)
     digests = key_digests(table(*range(500)), ID)
     with DistinctKeys() as keys:
         for _ in range(4):
             keys.add(digests)
         # About 30 of 2,000 in every bucket: all are split, and each run of a bucket is looked at as well.
-        monkeypatch.setattr(distinct, "_HELD_ROWS", 20)
+        monkeypatch.setattr(key_column, "_HELD_ROWS", 20)
         looked_at.clear()
         assert keys.counts() == (500, 500)
     assert max(looked_at) <= 20

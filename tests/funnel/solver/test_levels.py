@@ -14,8 +14,7 @@ from funnel.mechanisms.polyopt import polyopt_cone
 from funnel.mechanisms.robust_reporting import least_conditionals
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.corners import Block
-from funnel.solver.levels import LevelCone, LevelPricer
+from funnel.solver.levels import Block, LevelCone, LevelPricer
 from funnel.solver.region import Region
 from funnel.solver.search import optimal_over_cone
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import funnel
 from funnel import LDP, LIP, Joint
 from funnel.guarantees.base import PosteriorGuarantee
-from funnel.solver.exact_vertices import exact_vertices
 from funnel.solver.goal import negative_entropy
 from funnel.solver.presolve import merge_equal_posteriors, split_rows
 from funnel.solver.split import best_split
+from funnel.solver.vertices import exact_vertices
 from tests.strategies import joints
 
 kinds = st.sampled_from([LIP, LDP])

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from funnel import LDP, LIP, Guarantee, Joint, SolverError
 from funnel.joint import FloatArray
 from funnel.solver.goal import negative_entropy
-from funnel.solver.polish import polish
+from funnel.solver.integers import polish
 from funnel.solver.presolve import merge_equal_posteriors
 from funnel.solver.repair import repaired
 from funnel.solver.split import Split, best_split

@@ -12,10 +12,8 @@ from funnel import ALIP, LDP, LIP, Guarantee, Joint, PerfectPrivacy, SolverError
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.guarantees.exact import exp_below
 from funnel.solver.budget import Budget
-from funnel.solver.completeness import InconsistentVerticesError, require_complete
-from funnel.solver.exact_vertices import exact_vertices
 from funnel.solver.presolve import merge_equal_posteriors
-from funnel.solver.vertices import enumerate_vertices
+from funnel.solver.vertices import InconsistentVerticesError, enumerate_vertices, exact_vertices, require_complete
 from tests.brute import cone_by_fractions, vertices_by_fractions
 from tests.strategies import joints
 

@@ -14,11 +14,11 @@ from funnel.guarantees import LIP
 from funnel.joint import Joint
 from funnel.planning import MechanismChoice, choose, contenders
 from funnel.progress import quiet
+from funnel.report.plan import beliefs
 from funnel.sampling.engine import OneWorker
 from funnel.solver.optimum import optimal
 from funnel.source.counting import count_joint
 from funnel.tradeoff.alternatives import Alternative, alternatives
-from funnel.tradeoff.meaning import beliefs
 from funnel.tradeoff.trials import Trials
 from tests.projects import spec_of
 

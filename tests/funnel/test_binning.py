@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.binning.cut_points import ENOUGH, NUMBERS, assessed, chosen_edges
-from funnel.binning.partitions import WEIGHTS, Cells, best_cuts, partitions
+from funnel.binning import ENOUGH, NUMBERS, WEIGHTS, Cells, assessed, best_cuts, chosen_edges, partitions
 from funnel.recount.bins import declared_cuts, is_found
 from funnel.settings.numbers import NumberSettings
 
