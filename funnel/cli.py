@@ -131,7 +131,7 @@ def init_command(
     "--matrix",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Also judge the transition matrix in this csv file, such as one of PRAM, beside the best under the bound.",
+    help="Also check the transition matrix in this csv file, such as one of PRAM, beside the best under the bound.",
 )
 @click.option(
     "--page",
@@ -177,7 +177,7 @@ def plan_command(
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
 
-    With --matrix, a transition matrix that others made is judged, in exact arithmetic: whether the bound holds, the
+    With --matrix, a transition matrix that others made is checked, in exact arithmetic: whether the bound holds, the
     level and where it is attained, what stays unchanged, and beside it the best matrix under the bound and at that
     level. SPEC publishes its one column; FILE has a row for each true value and a column for each published one, as
     write.csv of R writes a matrix with names.
@@ -197,7 +197,7 @@ def plan_command(
         planner = Planner(described, guarantees, console.progress)
         planner.warn_of_rare_secrets()
         if asked["matrix"] is not None:
-            planner.judge(asked["matrix"])
+            planner.check(asked["matrix"])
         with console.comparing(planner.spec, planner.joint, planner.guarantees, planner.protection) as shown:
             planner.compare(asked["everything"], shown)
         planned, written = planner.planned(asked["suggesting"], asked["costing"]), None

@@ -1,4 +1,4 @@
-"""A transition matrix that others made, such as one of PRAM: judged under a bound, beside the best that it allows."""
+"""A transition matrix that others made, such as one of PRAM: checked under a bound, beside the best that it allows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Better:
     ----------
     guarantee : str
     own_level : bool
-        Whether the bound is the level of the matrix that is judged.
+        Whether the bound is the level of the matrix that is checked.
     unchanged, at_most : float or None
         Its share of the records, and what no invariant matrix under the bound exceeds; None where there is none.
     reason : str or None
@@ -60,14 +60,14 @@ class Better:
 
 
 @dataclass(frozen=True)
-class JudgedMatrix:
+class CheckedMatrix:
     """What a transition matrix discloses and keeps, and what another would keep instead.
 
     Attributes
     ----------
     file : str
     guarantee : str
-        The bound that it is judged under.
+        The bound that it is checked under.
     holds : bool
         Decided in exact arithmetic.
     level : float
@@ -126,10 +126,10 @@ class JudgedMatrix:
             yield f"{self.file}: {one.sentence}"
 
 
-def judge_matrix(
+def check_matrix(
     file: Path, joint: Joint, guarantee: Guarantee, time_limit: float | None, progress: Progress
-) -> JudgedMatrix:
-    """Read a transition matrix, and judge it under a bound and beside the optimum.
+) -> CheckedMatrix:
+    """Read a transition matrix, and check it under a bound and beside the optimum.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def judge_matrix(
     if 0 < worst.value < math.inf and worst.value != guarantee.budget:
         better.append(_best(joint, guarantee.with_budget(worst.value), True, time_limit, progress))
     secrets = joint.secret.labels
-    return JudgedMatrix(
+    return CheckedMatrix(
         file.name,
         str(guarantee),
         guarantee.holds(joint, protocol),

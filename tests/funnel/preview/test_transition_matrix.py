@@ -1,4 +1,4 @@
-"""Transition matrices of others: read in any order, judged as by hand, and beside the best of all invariant ones."""
+"""Transition matrices of others: read in any order, checked as by hand, and beside the best of all invariant ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from funnel.alphabet import Alphabet
 from funnel.cli import main
 from funnel.errors import SpecError
 from funnel.joint import FloatArray, Joint
-from funnel.preview.transition_matrix import JudgedMatrix, judge_matrix, read_transitions
+from funnel.preview.transition_matrix import CheckedMatrix, check_matrix, read_transitions
 from funnel.progress import quiet
 from tests.projects import make_project
 
@@ -40,8 +40,8 @@ def written(path: Path, matrix: FloatArray, rows: list[str] = NAMES, columns: li
     return path
 
 
-def judged(path: Path, joint: Joint, bound: str = "lip:1.0") -> JudgedMatrix:
-    return judge_matrix(path, joint, parse_guarantee(bound), None, quiet)
+def checked(path: Path, joint: Joint, bound: str = "lip:1.0") -> CheckedMatrix:
+    return check_matrix(path, joint, parse_guarantee(bound), None, quiet)
 
 
 def test_rows_and_columns_are_read_by_their_names(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_rows_and_columns_are_read_by_their_names(tmp_path: Path) -> None:
 
 
 def test_what_a_matrix_discloses_and_keeps_is_what_bayes_says(tmp_path: Path) -> None:
-    found = judged(written(tmp_path / "m.csv", ROWS), table())
+    found = checked(written(tmp_path / "m.csv", ROWS), table())
     p = COUNTS / COUNTS.sum()
     both = p @ ROWS
     lifts = both / both.sum(axis=0) / p.sum(axis=1, keepdims=True)
@@ -73,8 +73,8 @@ def test_what_a_matrix_discloses_and_keeps_is_what_bayes_says(tmp_path: Path) ->
     counts = COUNTS.sum(axis=0)
     assert found.off == pytest.approx(np.abs(counts @ ROWS - counts).max(), rel=1e-12)
     assert found.holds
-    assert not judged(tmp_path / "m.csv", table(), f"lip:{found.level * (1 - 1e-9)}").holds
-    assert judged(tmp_path / "m.csv", table(), f"lip:{found.level * (1 + 1e-9)}").holds
+    assert not checked(tmp_path / "m.csv", table(), f"lip:{found.level * (1 - 1e-9)}").holds
+    assert checked(tmp_path / "m.csv", table(), f"lip:{found.level * (1 + 1e-9)}").holds
 
 
 @pytest.mark.parametrize("bound", [0.05, 0.1, 0.2])
@@ -84,7 +84,7 @@ def test_the_best_of_two_values_is_that_of_all_invariant_matrices(tmp_path: Path
     joint, p = table(counts), counts / counts.sum()
     share = float(p[:, 0].sum())
     matrix = np.array([[0.9, 0.1], [0.1, 0.9]])
-    found = judged(written(tmp_path / "m.csv", matrix, NAMES[:2], NAMES[:2]), joint, f"lip:{bound}")
+    found = checked(written(tmp_path / "m.csv", matrix, NAMES[:2], NAMES[:2]), joint, f"lip:{bound}")
 
     def level(moved: float) -> float:
         rows = np.array([[1 - moved / share, moved / share], [moved / (1 - share), 1 - moved / (1 - share)]])
@@ -111,12 +111,12 @@ def test_the_best_of_two_values_is_that_of_all_invariant_matrices(tmp_path: Path
 
 def test_what_no_matrix_of_its_kind_can_meet_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "m.csv", ROWS)
-    (under, at_level) = judged(path, table(), str(MutualInformation(0.01))).better
+    (under, at_level) = checked(path, table(), str(MutualInformation(0.01))).better
     assert under.unchanged is None
     assert "not linear" in under.sentence
     assert at_level.reason is not None
     # What rules a secret out has no level that another could be made for.
-    certain = judged(written(tmp_path / "i.csv", np.eye(2), NAMES[:2], NAMES[:2]), table([[10, 0], [5, 9]]))
+    certain = checked(written(tmp_path / "i.csv", np.eye(2), NAMES[:2], NAMES[:2]), table([[10, 0], [5, 9]]))
     assert certain.level == math.inf
     assert [one.guarantee for one in certain.better] == ["lip:1.0"]
     assert certain.to_dict()["level"] is None
@@ -149,15 +149,15 @@ def test_what_is_no_matrix_of_these_values_is_refused(tmp_path: Path, text: str,
 
 def test_no_file_and_columns_that_are_no_distributions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"cannot read .*none\.csv: No such file"):
-        judged(tmp_path / "none.csv", table())
+        checked(tmp_path / "none.csv", table())
     with pytest.raises(SpecError, match="no distribution"):
-        judged(written(tmp_path / "m.csv", ROWS.T), table())
+        checked(written(tmp_path / "m.csv", ROWS.T), table())
     two = Joint.from_counts([[3, 4], [5, 6]], inputs=Alphabet(("size", "sex"), (("a", "f"), ("b", "m"))))
     with pytest.raises(SpecError, match="the spec publishes size, sex; name the column of the matrix alone"):
-        judge_matrix(tmp_path / "m.csv", two, LIP(1.0), None, quiet)
+        check_matrix(tmp_path / "m.csv", two, LIP(1.0), None, quiet)
 
 
-def test_the_command_judges_before_it_compares(tmp_path: Path) -> None:
+def test_the_command_checks_before_it_compares(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     plain = json.loads(CliRunner().invoke(main, ["plan", str(project), "--json"]).stdout)
     assert plain["matrix"] is None
