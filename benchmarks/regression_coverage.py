@@ -1,10 +1,11 @@
-"""How often intervals of regressions on released records hold the truth, beside those of the naive analysis.
+"""How often intervals of tables and regressions of released records hold the truth, beside the naive analysis.
 
 ``python -m benchmarks.regression_coverage`` draws samples of a population, which is Adult itself, publishes each, and
-fits regressions as `funnel.load_release(...).regress` does: of records that are counted as usual with the factor
-√(1 + r), of others by estimating equations. The naive analysis takes every published value for a true one, the
-likeliest where it stands for a set, and computes usual (sandwich) errors. The rows go to
-``benchmarks/results/regression-coverage.json`` and a page of them to ``benchmarks/results/regression-coverage.md``.
+estimates three-way tables, log odds ratios and regressions as `funnel.load_release(...)` does: of records that are
+counted as usual with the factor √(1 + r), of others by likelihood and by estimating equations. The naive analysis takes
+every published value for a true one, the likeliest where it stands for a set, and computes usual (sandwich) errors. The
+rows go to ``benchmarks/results/regression-coverage.json`` and a page of them to
+``benchmarks/results/regression-coverage.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.rows import Row, save_as_they_come, table
-from funnel import LIP, Alphabet, Attribute, Joint, Protocol, fit
+from funnel import LIP, Alphabet, Attribute, Joint, Protocol, estimate, fit
 from funnel.errors import FunnelError
 from funnel.estimation.linear import Aimed
 from funnel.estimation.plain_counts import PlainCounts
@@ -28,12 +29,22 @@ from funnel.joint import FloatArray, IntArray
 
 SAMPLE = Path(__file__).parents[1] / "data" / "adult.parquet"
 RELEASES = 600
-_HEAD = ["case", "mechanism", "records", "releases", "regression", "coefficients"]
+_HEAD = ["case", "mechanism", "records", "releases", "statistic", "estimates"]
 _HEAD += ["intervals that hold the truth, mean (least)", "naive, mean (least)", "most bias", "naive, most bias"]
 
 
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a release tells of a question, in the order of its estimates."""
+
+    estimates: FloatArray
+    errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
 @dataclass(frozen=True)
-class Question:
+class Regression:
     """A regression: its formula, family and event."""
 
     formula: str
@@ -42,8 +53,62 @@ class Question:
 
     @property
     def name(self) -> str:
+        """As the page has it; of two columns the coefficient is the log odds ratio."""
+        kind = "log odds ratio" if self.family == "logistic" and "+" not in self.formula else self.family
+        return f"{kind}: {self.formula}"
+
+    def told(self, shown: IntArray, protocol: Protocol) -> Told:
+        """By counts of outputs."""
+        if protocol.is_invariant:
+            source = LinearSource.of_plain(PlainCounts.of(protocol, shown), True)
+        else:
+            source = LinearSource.of_outputs(shown, protocol, True)
+        found = regress(source, self.formula, family=self.family, event=self.event)
+        return Told(found.coefficients, found.errors, found.lower, found.upper)
+
+    def counted(self, values: Alphabet, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Coefficients of counted records, and their usual errors (robust ones)."""
+        n, shares = int(counts.sum()), counts / counts.sum()
+
+        def aimed(weights: FloatArray) -> Aimed:
+            found = weights @ shares
+            none = np.zeros((len(found), 0))
+            spread = ((weights * shares) @ weights.T - np.outer(found, found)) / n
+            told = np.ones(len(found), dtype=np.bool_)
+            return Aimed(found, found, spread, none, none[0], told, np.zeros((len(found), 1)), 0.0)
+
+        source = LinearSource(values, shares, shares, aimed, None, n, "count")
+        found = regress(source, self.formula, family=self.family, event=self.event)
+        return found.coefficients, found.errors
+
+
+@dataclass(frozen=True)
+class Table:
+    """Shares of the cells of a table."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
         """As the page has it."""
-        return f"{self.family}: {self.formula}"
+        return f"shares: {' × '.join(self.columns)}"
+
+    def told(self, shown: IntArray, protocol: Protocol) -> Told:
+        """By counts of outputs."""
+        found = estimate(shown, protocol, self.columns, sampling=True)
+        order = sorted(range(len(found.cells)), key=found.cells.__getitem__)
+        return Told(*(part[order] for part in (found.frequencies, found.errors, found.lower, found.upper)))
+
+    def counted(self, values: Alphabet, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Shares of counted records, and their usual errors."""
+        places = [values.columns.index(column) for column in self.columns]
+        cells = [tuple(symbol[place] for place in places) for symbol in values.symbols]
+        _, of = np.unique(cells, axis=0, return_inverse=True)
+        shares = np.bincount(of.ravel(), counts) / counts.sum()
+        return shares, np.sqrt(shares * (1 - shares) / counts.sum())
+
+
+Question = Regression | Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +156,17 @@ def cases() -> tuple[Case, ...]:
     beside = Joint.from_table(table, ["married"], ["income", "degree", "sex", "age"])
     work = Joint.from_table(table, ["married"], ["income", "sex", "hours"])
     usual = (
-        Question("income ~ degree + sex + age", "logistic", ">50K"),
-        Question("age ~ income + sex", "linear"),
+        Table(("income", "degree", "sex")),
+        Regression("income ~ sex", "logistic", ">50K"),
+        Regression("income ~ degree + sex + age", "logistic", ">50K"),
+        Regression("age ~ income + sex", "linear"),
     )
-    hours = (Question("income ~ sex + hours", "logistic", ">50K"), Question("hours ~ income * sex", "linear"))
+    hours = (
+        Table(("income", "sex", "hours")),
+        Regression("income ~ sex", "logistic", ">50K"),
+        Regression("income ~ sex + hours", "logistic", ">50K"),
+        Regression("hours ~ income * sex", "linear"),
+    )
     sets, answers = fit("optimal", beside, LIP(1.0)), fit("grr", work, LIP(0.5))
     return (
         Case("income is the secret and published", secret_too, 10_000, usual, _invariant),
@@ -108,11 +180,12 @@ def _invariant(sample: Joint) -> Protocol:
 
 
 def rows(releases: int = RELEASES) -> Iterator[Row]:
-    """A row for each case and regression."""
+    """A row for each case and question."""
     for case in cases():
         seed = zlib.crc32(case.name.encode()) + len(case.population.inputs)
         random, found = np.random.default_rng(seed), []
-        truths = [_truth(case.population, one) for one in case.questions]
+        everybody = case.population.inputs, case.population.counts.sum(axis=0)
+        truths = [one.counted(*everybody)[0] for one in case.questions]
         for _ in range(releases):
             found.append(_release(case, truths, random))
         mechanism = found[0][0]
@@ -125,8 +198,8 @@ def rows(releases: int = RELEASES) -> Iterator[Row]:
                 "mechanism": mechanism,
                 "records": case.records,
                 "releases": releases,
-                "regression": question.name,
-                "coefficients": len(truths[place]),
+                "statistic": question.name,
+                "estimates": len(truths[place]),
                 "held": _two(held),
                 "naive_held": _two(naive_held),
                 "bias": round(float(np.abs(off).max()), 3),
@@ -138,12 +211,8 @@ def _two(held: FloatArray) -> list[float]:
     return [round(float(held.mean()), 4), round(float(held.min()), 4)]
 
 
-def _truth(population: Joint, question: Question) -> FloatArray:
-    return _fitted(population.inputs, population.counts.sum(axis=0), question)[0]
-
-
 def _release(case: Case, truths: list[FloatArray], random: np.random.Generator) -> tuple[str, list[list[FloatArray]]]:
-    """The mechanism of a release, and of each regression what holds and how far estimates are off, in errors."""
+    """The mechanism of a release, and of each question what holds and how far estimates are off, in errors."""
     population = case.population
     counts = random.multinomial(case.records, population.p.ravel()).reshape(population.counts.shape)
     sample = Joint(counts, population.secret, population.inputs)
@@ -153,22 +222,18 @@ def _release(case: Case, truths: list[FloatArray], random: np.random.Generator) 
     records[order] = counts.sum(axis=0)
     channel = protocol.matrix.T / protocol.matrix.T.sum(axis=1, keepdims=True)
     shown = random.multinomial(records, channel).sum(axis=0)
-    if protocol.is_invariant:
-        source = LinearSource.of_plain(PlainCounts.of(protocol, shown), True)
-    else:
-        source = LinearSource.of_outputs(shown, protocol, True)
     naive = _taken_for_true(protocol, records, shown)
     told = []
     for question, truth in zip(case.questions, truths, strict=True):
-        found = regress(source, question.formula, family=question.family, event=question.event)
-        estimate, error = _naive(protocol.inputs, naive, question)
+        found = question.told(shown, protocol)
+        counted, error = _naive(protocol.inputs, naive, question)
         z = 1.959964
         told.append(
             [
                 (found.lower <= truth) & (truth <= found.upper),
-                (np.abs(estimate - truth) <= z * error) & np.ones(len(truth), dtype=np.bool_),
-                (found.coefficients - truth) / found.errors,
-                (estimate - truth) / error + np.zeros(len(truth)),
+                (np.abs(counted - truth) <= z * error) & np.ones(len(truth), dtype=np.bool_),
+                (found.estimates - truth) / found.errors,
+                (counted - truth) / error + np.zeros(len(truth)),
             ]
         )
     return protocol.mechanism, told
@@ -183,40 +248,25 @@ def _taken_for_true(protocol: Protocol, records: IntArray, shown: IntArray) -> I
 
 
 def _naive(values: Alphabet, counts: IntArray, question: Question) -> tuple[FloatArray, FloatArray]:
-    """`_fitted`, and no number where likeliest values leave nothing to estimate, as where they separate the outcome."""
+    """Of counted records; no number where likeliest values leave nothing to estimate, as where they separate them."""
     try:
-        return _fitted(values, counts, question)
+        found, errors = question.counted(values, counts)
+        return found, np.where(errors > 0, errors, np.nan)
     except FunnelError:
         return np.array(np.nan), np.array(np.nan)
-
-
-def _fitted(values: Alphabet, counts: IntArray, question: Question) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of counted records, and their usual errors (robust ones)."""
-    n, shares = int(counts.sum()), counts / counts.sum()
-
-    def aimed(weights: FloatArray) -> Aimed:
-        found = weights @ shares
-        none = np.zeros((len(found), 0))
-        spread = ((weights * shares) @ weights.T - np.outer(found, found)) / n
-        told = np.ones(len(found), dtype=np.bool_)
-        return Aimed(found, found, spread, none, none[0], told, np.zeros((len(found), 1)), 0.0)
-
-    source = LinearSource(values, shares, shares, aimed, None, n, "count")
-    found = regress(source, question.formula, family=question.family, event=question.event)
-    return found.coefficients, found.errors
 
 
 def page(found: list[Row]) -> str:
     """The rows as a page."""
     lines = [
-        "# Coverage of regressions on released records",
+        "# Coverage of tables and regressions of released records",
         "",
         "Nominal: 95 %. Written by `python -m benchmarks.regression_coverage`. Every release is of a new sample of the",
-        "population, Adult. `Release.regress` holds the truth as often as it says; in brackets the coefficient whose",
-        "intervals hold it least often. The naive analysis takes each published value for a true one, the likeliest",
-        "where it stands for a set, and computes usual errors. It misses the truth: by its errors where records are",
-        "counted as usual, by its estimates elsewhere. Bias is the mean distance from the truth in standard errors, of",
-        "the coefficient with most.",
+        "population, Adult. `Release.shares` and `Release.regress` hold the truth as often as they say; in brackets",
+        "the estimate whose intervals hold it least often. The naive analysis takes each published value for a true",
+        "one, the likeliest where it stands for a set, and computes usual errors. It misses the truth: by its errors",
+        "where records are counted as usual, by its estimates elsewhere. Bias is the mean distance from the truth in",
+        "standard errors, of the estimate with most.",
         "",
         *table(_HEAD, map(_cells, found)),
     ]
@@ -226,7 +276,7 @@ def page(found: list[Row]) -> str:
 def _cells(row: Row) -> list[str]:
     held = [f"{mean:.1%} ({least:.1%})" for mean, least in (row["held"], row["naive_held"])]
     names = [str(row[key]) for key in ("case", "mechanism")]
-    numbers = [f"{row['records']:,}", f"{row['releases']:,}", row["regression"], str(row["coefficients"])]
+    numbers = [f"{row['records']:,}", f"{row['releases']:,}", row["statistic"], str(row["estimates"])]
     naive = "no estimate in some" if row["naive_bias"] is None else f"{row['naive_bias']:.2f}"
     return [*names, *numbers, *held, f"{row['bias']:.2f}", naive]
 

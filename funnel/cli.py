@@ -128,6 +128,12 @@ def init_command(
     help="Also show what noise on the frequencies costs, by its epsilon and for 1,000, 10,000 and 100,000 records.",
 )
 @click.option(
+    "--matrix",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also check the transition matrix in this csv file, such as one of PRAM, beside the best under the bound.",
+)
+@click.option(
     "--page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -136,14 +142,7 @@ def init_command(
 @click.option("--no-page", is_flag=True, help="Write no page: the table alone, sooner.")
 @json_option
 def plan_command(
-    spec: Path,
-    guarantees: tuple[str, ...],
-    everything: bool,
-    suggesting: bool,
-    costing: bool,
-    page: Path | None,
-    no_page: bool,
-    as_json: bool,
+    spec: Path, guarantees: tuple[str, ...], page: Path | None, no_page: bool, as_json: bool, **asked: Any
 ) -> None:
     """Show what every mechanism would give under the bound of SPEC; no record is drawn and nothing is released.
 
@@ -177,6 +176,11 @@ def plan_command(
     With --frequencies, what the best protocol that reads the published columns alone keeps whatever counts the noise
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
+
+    With --matrix, a transition matrix that others made is checked, in exact arithmetic: whether the bound holds, the
+    level and where it is attained, what stays unchanged, and beside it the best matrix under the bound and at that
+    level. SPEC publishes its one column; FILE has a row for each true value and a column for each published one, as
+    write.csv of R writes a matrix with names.
     """
     from funnel.preview.spec_plan import Planner
     from funnel.rendering import plan_writer
@@ -192,9 +196,11 @@ def plan_command(
     with Console(as_json) as console:
         planner = Planner(described, guarantees, console.progress)
         planner.warn_of_rare_secrets()
+        if asked["matrix"] is not None:
+            planner.check(asked["matrix"])
         with console.comparing(planner.spec, planner.joint, planner.guarantees, planner.protection) as shown:
-            planner.compare(everything, shown)
-        planned, written = planner.planned(suggesting, costing), None
+            planner.compare(asked["everything"], shown)
+        planned, written = planner.planned(asked["suggesting"], asked["costing"]), None
         if write_page is not None and not planner.spec.is_by_class:
             written = write_page(planned, planner.found, page, console.progress)
     console.print_plan(planned, written)

@@ -137,6 +137,9 @@ def below_comparison(plan: SpecPlan) -> Iterator[str | Table]:
     for bound in plan.bounds:
         if bound.forecast is not None:
             yield from _forecast(bound.forecast, several)
+    for bound in plan.bounds:
+        if bound.matrix is not None:
+            yield from map(printable, bound.matrix.lines())
     yield from map(printable, (*_costs(plan), *(() if plan.disclosure is None else plan.disclosure.lines())))
 
 

@@ -85,7 +85,7 @@ def _variable(parent: ET.Element, number: str, column: Described) -> None:
         category = _under(variable, "catgry")
         _under(category, "catValu", text)
         _under(category, "catStat", str(count), type="freq")
-    _under(variable, "varFormat", type="character", schema="other")
+    _under(variable, "varFormat", type="character")
 
 
 def _under(parent: ET.Element, tag: str, text: str | None = None, **attributes: str) -> ET.Element:

@@ -90,11 +90,11 @@ class EvenChannel:
         stay = np.einsum("tsx,mtx->msx", self._stay, dense[1].reshape(len(dense[1]), len(self._stay), -1))
         return np.asarray((dense[0] @ self._leave)[:, self._group_of] + stay.reshape(dense[1].shape))
 
-    def agreeing(self, of: IntArray, shares: FloatArray) -> float:
-        """The share of records that come to the same of some cells, by the cell of every record, (c·a,)."""
+    def agreeing(self, of: IntArray) -> FloatArray:
+        """The chance of every record, (c·a,), to come to its own of some cells; ``of`` has the cell of each."""
         within = np.zeros((int(of.max()) + 1, len(self._leave)))
         np.add.at(within, (of, self._group_of), np.tile(self.counts / self._sizes[self.part_of], len(self._stay)))
         same = np.einsum("xk,kx->x", within[of], self._leave[:, self._group_of])
         cells = of.reshape(len(self._stay), -1)
         stay = (self._stay * (cells[:, np.newaxis] == cells)).sum(axis=0)
-        return float((stay.ravel() + same) @ shares)
+        return np.asarray(stay.ravel() + same)

@@ -186,14 +186,25 @@ class PlainCounts:
 
         X has the published shares: what a record becomes is a function of its own value, so their mean is unbiased.
         """
+        _, of = self.cells(columns)
+        return min(1.0, float(self.stays_by_cell(of).sum()))
+
+    def stays_by_cell(self, of: IntArray) -> FloatArray:
+        """Of every cell the expected share of all records that are in it and stay there.
+
+        Parameters
+        ----------
+        of : ndarray of int, shape (b,)
+            The cell of every value.
+        """
         from scipy.sparse import coo_array
 
-        _, of = self.cells(columns)
         if isinstance(self._channel, EvenChannel):
-            return min(1.0, self._channel.agreeing(of, self.shares))
+            return np.asarray(np.bincount(of, self._channel.agreeing(of) * self.shares), dtype=np.float64)
         entries = coo_array(self._channel)
-        same = of[entries.coords[0]] == of[entries.coords[1]]
-        return min(1.0, float(entries.data[same] @ self.shares[entries.coords[1][same]]))
+        to, origin = of[entries.coords[0]], of[entries.coords[1]]
+        there = np.where(to == origin, entries.data * self.shares[entries.coords[1]], 0.0)
+        return np.asarray(np.bincount(origin, there, int(of.max()) + 1), dtype=np.float64)
 
     def in_cells(self, cell_of: IntArray, part_of_cell: IntArray, sampling: bool, z: float) -> Shares:
         """Shares of cells among the records of their parts, with usual intervals for so many records as are worth it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from funnel.certainty import Certainty, certainty
@@ -17,6 +18,7 @@ from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.planning import MechanismChoice, PlanRow, best_protocol, plan
 from funnel.preview.counted import preview
+from funnel.preview.transition_matrix import CheckedMatrix, check_matrix
 from funnel.preview.version_plan import plan_version
 from funnel.progress import WARNING, Progress
 from funnel.protocol import INVARIANT
@@ -47,6 +49,8 @@ class BoundPlan:
         What can be kept given everything published before, where versions are about the same people.
     noise : NoiseForecast or None
         What noise on the frequencies costs; None where it was not asked, or the bound is none that covers noise.
+    matrix : CheckedMatrix or None
+        A transition matrix of others, checked under the bound; None where none was given.
     """
 
     guarantee: str
@@ -56,6 +60,7 @@ class BoundPlan:
     errors: ExpectedErrors | None = None
     forecast: VersionForecast | None = None
     noise: NoiseForecast | None = None
+    matrix: CheckedMatrix | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +110,15 @@ class SpecPlan:
                 "history": _content(bound.forecast),
                 "disclosure": None if self.disclosure is None else self.disclosure.to_dict(bound.guarantee),
                 "estimates": _content(bound.errors),
+                "matrix": _content(bound.matrix),
                 "page": None,
                 "warnings": list(bound.warnings),
             }
 
 
-def _content(part: NoiseForecast | Certainty | VersionForecast | ExpectedErrors | None) -> dict[str, Any] | None:
+def _content(
+    part: NoiseForecast | Certainty | VersionForecast | ExpectedErrors | CheckedMatrix | None,
+) -> dict[str, Any] | None:
     return None if part is None else part.to_dict()
 
 
@@ -147,6 +155,7 @@ class Planner:
         self.joint = self._counted.over_published(self.spec.publish)
         self._useful = utility_for(self._settled, self.joint)
         self._compared: list[tuple[Guarantee, tuple[PlanRow, ...]]] = []
+        self._checked: dict[Guarantee, CheckedMatrix] = {}
 
     @property
     def guarantees(self) -> list[str]:
@@ -168,6 +177,13 @@ class Planner:
         for bound in () if self.is_one_family else self._bounds:
             if (rare := rare_secrets(self._settled, self._counted, bound)) is not None:
                 self._progress(f"{WARNING}{rare}", 0, None)
+
+    def check(self, matrix: Path) -> None:
+        """Check a transition matrix of others under every bound; as `funnel.preview.transition_matrix` reads it."""
+        limit = self.spec.mechanism.time_limit
+        self._checked = {
+            bound: check_matrix(matrix, self.joint, bound, limit, self._progress) for bound in self._bounds
+        }
 
     def compare(self, forbidden: bool = False, shown: Callable[[str, PlanRow], None] | None = None) -> None:
         """Fit every mechanism under every bound, the smallest one first, since what meets it meets larger ones too.
@@ -224,7 +240,8 @@ class Planner:
         forecasts = plan_version(self.spec, self.found, named, self._progress, self._read)
         disclosure = forecast_rules(self._settled, self._counted, named, suggest, self._progress)
         noise = [self._noise(bound) if costing else None for bound, _ in self._compared]
-        parts = zip(named, doubts, sure, errors, forecasts, noise, strict=True)
+        checked = [self._checked.get(bound) for bound, _ in self._compared]
+        parts = zip(named, doubts, sure, errors, forecasts, noise, checked, strict=True)
         bounds = tuple(BoundPlan(*bound, *rest) for bound, *rest in parts)
         return SpecPlan(self.spec, self.joint, self.protection, bounds, disclosure, costing)
 

@@ -186,7 +186,9 @@ def _kept(kept: Json, alone: Json | None, rows: int) -> dict[str, float]:
         unique, true = alone["unique"], alone["unique_unchanged"]
         found |= {"unique": unique} | ({} if true is None else {"unique_true": true, "singled": unique * true / rows})
     # Of classes nothing is told column by column but what stays of the records.
-    found |= {f"true_{one['column']}": one["share"] for one in (alone or {}).get("columns", ()) if alone is not kept}
+    for one in (alone or {}).get("columns", ()) if alone is not kept else ():
+        told = {"true": one["share"], "typical": one["typical"], "least": one["least"]}
+        found |= {f"{name}_{one['column']}": share for name, share in told.items() if share is not None}
     shares = sorted(one["share"] for one in kept["secrets"])
     if shares:
         found |= {"kept_least": shares[0], "kept_most": shares[-1]}

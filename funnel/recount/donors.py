@@ -16,6 +16,7 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate, compress
 from operator import ne
+from statistics import median
 from typing import Any
 
 from funnel.recount.part_beliefs import PART
@@ -28,6 +29,10 @@ Record = tuple[str, ...]
 MOST_PAIRS = 50_000_000
 # As documented: what the words of a probe are multiples of.
 _SPREAD = 0x9E3779B97F4A7C15
+# As documented: groups are told of that have one of so many records.
+LEAST_GROUP = 1_000
+# By so little groups do not differ; a value that is kept so seldom is not kept.
+_NEARLY = 1e-9
 # A class that so few of a record go to is none that it goes to.
 _HARDLY = 1e-9
 
@@ -142,8 +147,8 @@ class PlainDonors:
                     found[name][place][value] += count / size
         return found
 
-    def _lost(self, name: str, other: str, leave: Mapping[Record, float]) -> list[float]:
-        """By column how many of those who leave a class for another do not agree with their donor there.
+    def _lost(self, name: str, other: str, leave: Mapping[Record, float]) -> Iterator[tuple[int, str, float]]:
+        """How many of those who leave a class for another do not agree with their donor there, by column and value.
 
         Parameters
         ----------
@@ -153,13 +158,12 @@ class PlainDonors:
         mine, theirs = self._lines[name], self._lines[other]
         if self._is_even:
             there = self._values[other]
-            return [
-                math.fsum(count * (1 - there[place][record[place]]) for record, count in leave.items())
-                for place in range(len(there))
-            ]
+            for record, count in leave.items():
+                for place, value in enumerate(record):
+                    yield place, value, count * (1 - there[place][value])
+            return
         size, width = (sum(count for _, count in line) for line in (mine, theirs))
-        lost = [0.0] * len(mine[0][0])
-        places = range(len(lost))
+        places = range(len(mine[0][0]))
         donors = iter(theirs)
         donor: Record = ()
         left = 0
@@ -175,15 +179,13 @@ class PlainDonors:
                 if leaving:
                     number = step / whole * leaving
                     for place in compress(places, map(ne, record, donor)):
-                        lost[place] += number
-        return lost
+                        yield place, record[place], number
 
     @cached_property
-    def stays(self) -> dict[str, float]:
-        """By column the share of the records whose value there stays."""
-        records = sum(self.published.values())
+    def _away(self) -> dict[str, defaultdict[str, float]]:
+        """By column and value how many records with it lose it."""
         leave: dict[tuple[str, str], dict[Record, float]] = defaultdict(lambda: defaultdict(float))
-        changed: dict[int, float] = defaultdict(float)
+        away = [defaultdict[str, float](float) for _ in self.columns]
         width = 0
         for (secret, record, name), count in self.published.items():
             width = len(secret)
@@ -191,11 +193,26 @@ class PlainDonors:
                 if y[-1] != name:
                     leave[name, y[-1]][record] += count * chance
                 for place in compress(range(width), map(ne, secret, y)):
-                    changed[place] += count * chance
-        lost = [self._lost(*pair, of) for pair, of in leave.items()]
-        away = [*(changed[place] for place in range(width)), *map(math.fsum, zip(*lost, strict=True))]
-        away += [0.0] * (len(self.columns) - len(away))
-        return {column: 1 - of / records for column, of in zip(self.columns, away, strict=True)}
+                    away[place][secret[place]] += count * chance
+        for pair, of in leave.items():
+            for place, value, number in self._lost(*pair, of):
+                away[width + place][value] += number
+        return dict(zip(self.columns, away, strict=True))
+
+    @cached_property
+    def stays(self) -> dict[str, float]:
+        """By column the share of the records whose value there stays."""
+        records = sum(self.published.values())
+        return {column: 1 - math.fsum(of.values()) / records for column, of in self._away.items()}
+
+    def groups(self, column: str) -> dict[str, float]:
+        """By value that a thousandth of the records have the share of these that keep it."""
+        place, people = self.columns.index(column), Counter[str]()
+        for (secret, record, _), count in self.published.items():
+            people[(*secret, *record)[place]] += count
+        least = sum(people.values()) / LEAST_GROUP
+        kept = {value: 1 - self._away[column][value] / count for value, count in people.items() if count >= least}
+        return {value: share if share > _NEARLY else 0.0 for value, share in kept.items()}
 
     @cached_property
     def whole(self) -> float:
@@ -239,7 +256,20 @@ def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step
         name = f"share of whole records with their {one['column']!r}"
         stays = min(1.0, share + found.stays[one["column"]] - found.whole)
         yield from share_mismatch(name, one["share"], stays, step)
+        yield from _group_complaints(one, found.groups(one["column"]), step)
     number, true = found.alone
     if stated["unique"] != number:
         yield f"{stated['unique']!r} whole records are stated to be like no other, instead of {number!r}"
     yield from share_mismatch("unique_unchanged of whole records", stated["unique_unchanged"], true, step)
+
+
+def _group_complaints(stated: Json, groups: Mapping[str, float], step: float) -> Iterator[str]:
+    """What is stated of the groups of a column, the median one and the worst, that is not so."""
+    column, worst = stated["column"], stated["worst"]
+    least = min(groups.values()) if groups else None
+    typical = median(groups.values()) if groups else None
+    yield from share_mismatch(f"typical of {column!r}", stated["typical"], typical, step)
+    yield from share_mismatch(f"least of {column!r}", stated["least"], least, step)
+    is_worst = worst is None if least is None else worst in groups and groups[worst] <= least + _NEARLY
+    if not is_worst:
+        yield f"the group of {column!r} that keeps its value least often is not {worst!r}"

@@ -23,6 +23,28 @@ from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 
+# A group that is told of has one of so many records.
+LEAST_GROUP = 1_000
+# A value that is kept so seldom is not kept.
+_HARDLY = 1e-9
+
+
+@dataclass(frozen=True)
+class GroupStays:
+    """How often the records of a group keep their value of a column, over groups of a thousandth of the records.
+
+    Attributes
+    ----------
+    typical, least : float
+        In the median group, and in the group that keeps it least often.
+    worst : str
+        The value of that group.
+    """
+
+    typical: float
+    least: float
+    worst: str
+
 
 @dataclass(frozen=True)
 class WholeStays:
@@ -37,11 +59,14 @@ class WholeStays:
         Records like no other.
     unique_stays : float or None
         The share of these that are expected to be unchanged.
+    groups : mapping of str to GroupStays or None
+        Of every such column; None where no value has a thousandth of the records.
     """
 
     agree: Mapping[str, float]
     unique: int
     unique_stays: float | None
+    groups: Mapping[str, GroupStays | None]
 
 
 def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
@@ -57,11 +82,25 @@ def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
     except SpecError:
         return None
     alone, whole = plain.counts == 1, float(plain.unchanged @ plain.shares)
+    columns = plain.values.columns[:-1]
     return WholeStays(
-        {column: max(0.0, plain.stays((column,)) - whole) for column in plain.values.columns[:-1]},
+        {column: max(0.0, plain.stays((column,)) - whole) for column in columns},
         int(alone.sum()),
         float(plain.unchanged[alone].mean()) if alone.any() else None,
+        {column: _group_stays(plain, column) for column in columns},
     )
+
+
+def _group_stays(plain: PlainCounts, column: str) -> GroupStays | None:
+    cells, of = plain.cells((column,))
+    counts = np.bincount(of, plain.counts, len(cells))
+    large = counts * LEAST_GROUP >= plain.n
+    if not large.any():
+        return None
+    stays = np.minimum(1.0, plain.stays_by_cell(of)[large] * plain.n / counts[large])
+    stays[stays < _HARDLY] = 0.0
+    (worst,) = cells[int(np.flatnonzero(large)[stays.argmin()])]
+    return GroupStays(float(np.median(stays)), float(stays.min()), worst)
 
 
 def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:

@@ -16,7 +16,7 @@ from funnel.guarantees.several import parts_of
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.counted_as_usual import WholeStays
+from funnel.release.counted_as_usual import GroupStays, WholeStays
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import public_level, rounded_up
 from funnel.release.report_parts import (
@@ -27,6 +27,7 @@ from funnel.release.report_parts import (
     SecretUnchanged,
     TableOff,
     Unchanged,
+    WholeColumn,
     WholeUnchanged,
 )
 
@@ -112,11 +113,23 @@ def _whole(found: WholeStays, share: float, distributions: PublicDistributions) 
     true = found.unique_stays
     return WholeUnchanged(
         columns=tuple(
-            ColumnUnchanged(column=name, share=distributions.share(min(1.0, share + of)))
+            _whole_column(name, min(1.0, share + of), found.groups[name], distributions)
             for name, of in found.agree.items()
         ),
         unique=found.unique,
         unique_unchanged=None if true is None else distributions.share(true),
+    )
+
+
+def _whole_column(
+    name: str, share: float, groups: GroupStays | None, distributions: PublicDistributions
+) -> WholeColumn:
+    return WholeColumn(
+        column=name,
+        share=distributions.share(share),
+        typical=None if groups is None else distributions.share(groups.typical),
+        least=None if groups is None else distributions.share(groups.least),
+        worst=None if groups is None else groups.worst,
     )
 
 

@@ -129,6 +129,19 @@ class KnownColumns(Part):
     outside: Probability
 
 
+class WholeColumn(ColumnUnchanged):
+    """What stays of a column of whole records.
+
+    Of the groups with the same value that have a thousandth of the records, ``typical`` and ``least`` are the shares of
+    a group's records that keep the value: in the median group, and in that of the value ``worst``, which keeps it least
+    often; None where there is no such group.
+    """
+
+    typical: Probability | None
+    least: Probability | None
+    worst: str | None
+
+
 class WholeUnchanged(Part):
     """What stays of whole records, by the published ones and the protocol.
 
@@ -137,7 +150,7 @@ class WholeUnchanged(Part):
     one in all columns, ``unique_unchanged`` of them expected to be true.
     """
 
-    columns: tuple[ColumnUnchanged, ...]
+    columns: tuple[WholeColumn, ...]
     unique: Total
     unique_unchanged: Probability | None
 

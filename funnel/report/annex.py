@@ -126,7 +126,10 @@ def _unchanged(kept: Unchanged, rows: int, by_class: bool) -> Figures:
     if (alone := kept.whole if by_class else kept) is not None:
         figures["unique"] = alone.unique
         if kept.whole is not None and by_class:
-            figures |= {f"true_{one.column}": one.share for one in kept.whole.columns}
+            for one in kept.whole.columns:
+                figures[f"true_{one.column}"] = one.share
+                if one.typical is not None and one.least is not None:
+                    figures |= {f"typical_{one.column}": one.typical, f"least_{one.column}": one.least}
         if (true := alone.unique_unchanged) is not None:
             figures |= {"unique_true": true, "singled": alone.unique * true / rows}
     if kept.secrets:

@@ -58,14 +58,17 @@ def test_rows_are_written_as_they_come(
     assert capsys.readouterr().out == "{'n': 1}\n{'n': 2}\n"
 
 
-def test_intervals_of_regressions_hold_as_often_as_the_page_of_analyses_says() -> None:
-    """In 93 to 97 % of at least 500 releases, for every coefficient; those of the naive analysis do not."""
+def test_intervals_of_tables_and_regressions_hold_as_often_as_the_page_of_analyses_says() -> None:
+    """In 93 to 97 % of at least 500 releases, for every estimate, 94 to 96 % on average; naive ones less often."""
     kept = rows.saved("regression-coverage")
     assert {row["mechanism"] for row in kept} == {"invariant", "optimal", "grr"}
     for row in kept:
         assert row["releases"] >= 500
         assert 0.93 <= row["held"][1] <= row["held"][0] <= 0.97
-        assert row["naive_held"][1] < 0.9
+        assert 0.935 <= row["held"][0] < 0.965
+        assert row["naive_held"][1] < 0.92
+    for kind in ("shares", "log odds ratio", "logistic", "linear"):
+        assert len({row["mechanism"] for row in kept if row["statistic"].startswith(f"{kind}: ")}) == 3
 
 
 def test_usual_statistics_are_those_of_statsmodels() -> None:

@@ -495,6 +495,15 @@ DRAWING = [
         CLASSED,
     ),
     Mutant(
+        "the best group taken for the worst",
+        "officers read that no group is changed more often than others",
+        "funnel.release.counted_as_usual",
+        "float(stays.min())",
+        "float(stays.max())",
+        "whole records",
+        CLASSED,
+    ),
+    Mutant(
         "moves that read the secret",
         "who changes the class depends on the secret, so that tables of other columns are not right on average",
         "funnel.pipeline.tasks.optimise",

@@ -74,7 +74,8 @@ def test_a_codebook_has_every_variable_with_its_categories_and_how_common_they_a
     assert root.findtext("ddi:fileDscr/ddi:fileTxt/ddi:dimensns/ddi:caseQnty", namespaces=DDI) == "1000"
 
 
-# The elements that are used, in the order of the schema of DDI-Codebook 2.5 (2012-01-17); the others have texts alone.
+# The elements that are used, in the order of codebook.xsd of DDI-Codebook 2.5 (2014-01-28), which is in no package that
+# the lock file could name; the others have texts alone.
 ORDER = {
     "codeBook": "docDscr stdyDscr fileDscr dataDscr",
     "docDscr": "citation",
@@ -98,9 +99,30 @@ ORDER = {
     "var": "labl sumStat txt catgry varFormat",
     "catgry": "catValu catStat",
 }
+# What the schema asks of them besides: the children without which they are not valid, the attributes, and the values
+# that these can take where the schema lists them.
+NEEDED = {"codeBook": {"stdyDscr"}, "stdyDscr": {"citation"}, "citation": {"titlStmt"}, "titlStmt": {"titl"}}
+ATTRIBUTES = {
+    "codeBook": {"version", "ID", "{http://www.w3.org/XML/1998/namespace}lang"},
+    "prodDate": {"date"},
+    "version": {"date"},
+    "contact": {"email"},
+    "fileDscr": {"ID", "URI"},
+    "var": {"ID", "name", "files", "intrvl"},
+    "sumStat": {"type"},
+    "catStat": {"type"},
+    "varFormat": {"type"},
+}
+VALUES = {
+    ("codeBook", "version"): {"2.5"},
+    ("var", "intrvl"): {"contin", "discrete"},
+    ("sumStat", "type"): {"mean", "medn", "mode", "vald", "invd", "min", "max", "stdev", "other"},
+    ("catStat", "type"): {"freq", "percent", "crosstab", "other"},
+    ("varFormat", "type"): {"character", "numeric"},
+}
 
 
-def test_a_codebook_has_its_elements_in_the_order_of_the_schema_and_names_that_xml_takes(
+def test_a_codebook_keeps_the_rules_of_the_schema(
     published: ReleaseFolder,
 ) -> None:
     released = funnel.load_release(published.root)
@@ -109,13 +131,24 @@ def test_a_codebook_has_its_elements_in_the_order_of_the_schema_and_names_that_x
     package |= {"keywords": ["work", "pay"], "description": "Whom we asked."}
     column = ("a", "What it is.", ("x", "y"), np.array([1, 2]))
     root = ET.fromstring(codebook(package, released.privacy, [column]))
-    used = set()
+    used, names = set(), [element.get("ID") for element in root.iter() if element.get("ID") is not None]
+    assert len(set(names)) == len(names)
     for element in root.iter():
         name = element.tag.removeprefix("{ddi:codebook:2_5}")
         order = ORDER.get(name, "").split()
         children = [child.tag.removeprefix("{ddi:codebook:2_5}") for child in element]
         assert [order.index(child) for child in children] == sorted(order.index(child) for child in children), name
         assert re.fullmatch(r"[A-Za-z_][\w.-]*", element.get("ID", "none")), element.get("ID")
+        assert NEEDED.get(name, set()) <= set(children), name
+        assert set(element.keys()) <= ATTRIBUTES.get(name, set()), name
+        assert name != "var" or element.get("name")
+        assert set(element.get("files", "").split()) <= set(names)
+        for key, value in element.items():
+            assert value in VALUES.get((name, key), {value}), (name, key)
+        # None of these may stand twice.
+        assert not {"rspStmt", "prodStmt", "distStmt", "catValu", "varFormat"} & {
+            child for child in children if children.count(child) > 1
+        }
         used |= {name, *children}
     assert {"txt", "keyword", "abstract", "sumStat"} <= used
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from itertools import product
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import funnel
@@ -173,3 +178,60 @@ def test_what_cannot_be_asked_is_one_sentence(joint: funnel.Joint) -> None:
             estimate_weighted(counts, protocol, **given)  # type: ignore[arg-type]
     with pytest.raises(DataError):
         estimate_weighted(np.zeros(9, dtype=np.int64), protocol, "weight", NUMBERS)
+
+
+def has_survey() -> bool:
+    """Whether R is here with its package for surveys, which only some machines have."""
+    asked = 'stopifnot(requireNamespace("survey", quietly = TRUE))'
+    found = shutil.which("Rscript")
+    return found is not None and subprocess.run([found, "-e", asked], capture_output=True, check=False).returncode == 0
+
+
+def people_in_clusters(random: np.random.Generator, groups: int) -> pd.DataFrame:
+    """A survey of 300 clusters of 20 people of mostly one sex, with replicates that leave out groups of clusters."""
+    clusters, size = 300, 20
+    share = random.beta(1.5, 1.5, clusters).repeat(size)
+    people = pd.DataFrame(
+        {
+            "sex": np.where(random.random(clusters * size) < share, "f", "m"),
+            "weight": random.choice([1.0, 2.5, 6.0], clusters * size),
+            "ill": random.integers(0, 2, clusters * size),
+        }
+    )
+    left_out = (random.permutation(clusters) % groups).repeat(size)
+    replicates = {
+        f"rep{k + 1}": np.where(left_out == k, 0.0, people["weight"] * groups / (groups - 1)) for k in range(groups)
+    }
+    return pd.concat([people, pd.DataFrame(replicates)], axis=1)
+
+
+def test_with_the_design_effect_of_replicate_weights_errors_are_those_of_svrepdesign(tmp_path: Path) -> None:
+    """The R of docs/estimation.md, on a source that has replicate weights, beside an estimate of its release."""
+    if not has_survey():
+        pytest.skip("R or its package survey is not installed")
+    people = people_in_clusters(np.random.default_rng(8), 60)
+    people.to_csv(tmp_path / "survey.csv", index=False)
+    page = (Path(__file__).parents[3] / "docs" / "estimation.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r'```r title="design-effect\.R"\n(.*?)```', page, re.DOTALL)
+    told = subprocess.run(
+        [str(shutil.which("Rscript")), "-e", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    error, effect = map(float, told.stdout.split())
+    assert effect > 3
+    weights = {"low": (1.0, 1.0, 1.0), "middle": (2.5, 2.5, 2.5), "high": (6.0, 6.0, 6.0)}
+    of_weight = {mean: name for name, (mean, _, _) in weights.items()}
+    table = people[["sex", "ill"]].assign(weight=people["weight"].map(of_weight)).astype(str)
+    joint = funnel.Joint.from_table(table, ["ill"], ["sex", "weight"])
+    kept, strong = funnel.fit("identity", joint, funnel.LIP(20.0)), funnel.fit("grr", joint, funnel.LIP(0.05))
+    truth = people.loc[people["sex"] == "f", "weight"].sum() / people["weight"].sum()
+    for protocol in (kept, strong):
+        counts = drawn(joint.read_by(protocol.inputs.columns), protocol, np.random.default_rng(4))
+        found = estimate_weighted(counts, protocol, "weight", weights, sampling=True, design_effect=effect)
+        alone = estimate_weighted(counts, protocol, "weight", weights)
+        assert found.cells[0] == ("f",)
+        assert found.frequencies[0] == pytest.approx(truth, abs=6 * alone.errors[0] + 1e-9)
+        if protocol is kept:
+            assert found.errors[0] == pytest.approx(error, rel=1e-3)
+        else:
+            assert found.errors[0] ** 2 == pytest.approx(error**2 + alone.errors[0] ** 2, rel=0.2)
+            assert found.errors[0] > error

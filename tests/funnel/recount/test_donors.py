@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
 from funnel.estimation.by_class import whole_records
+from funnel.estimation.plain_counts import PlainCounts
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount.donors import PlainDonors, whole_complaints
+from funnel.release.counted_as_usual import _group_stays
 
 CATEGORIES = {"x": ["b", "a", "c"], "z": ["1", "0"]}
 RECORDS = {"1": [("b", "0"), ("a", "1")], "2": [("b", "1"), ("c", "1"), ("c", "0")]}
@@ -71,6 +73,11 @@ def test_the_same_as_those_who_publish_it(
     found = donors_of(protocol, published)
     for column in names[:-1]:
         assert found.stays[column] == pytest.approx(plain.stays((column,)), abs=1e-12)
+        groups, told = found.groups(column), _group_stays(plain, column)
+        assert told is not None
+        assert told.least == pytest.approx(min(groups.values()), abs=1e-12)
+        assert told.typical == pytest.approx(float(np.median(list(groups.values()))), abs=1e-12)
+        assert groups[told.worst] == pytest.approx(told.least, abs=1e-12)
     alone = plain.counts == 1
     number, true = found.alone
     assert number == alone.sum()
@@ -84,21 +91,47 @@ def test_lines_by_hand() -> None:
     found = donors_of(protocol_of(((),), [0.5, 0.0]), published)
     # Of class 1 half goes: (b, 0) takes (b, 1) and keeps x, and (a, 1) takes (c, 0) and keeps nothing.
     assert found.stays == {"x": pytest.approx(7.5 / 8), "z": pytest.approx(7 / 8)}
+    assert found.groups("x") == {"b": pytest.approx(1.0), "a": pytest.approx(0.5), "c": pytest.approx(1.0)}
+    assert found.groups("z") == {"0": pytest.approx(3.5 / 4), "1": pytest.approx(3.5 / 4)}
     assert found.alone == (2, pytest.approx(0.5))
+
+
+def test_groups_are_those_of_a_thousandth_of_the_records() -> None:
+    """Of (b, 0) half become (b, 1); a group of one record in a thousand is told of, and of one in 1,001 not."""
+    for others, told in ((999, {"0", "1"}), (1000, {"1"})):
+        published = {((), ("b", "0"), "1"): 1, ((), ("b", "1"), "2"): others}
+        found = donors_of(protocol_of(((),), [0.5, 0.0]), published)
+        assert set(found.groups("z")) == told
+        counts, values = np.array([1, others]), Alphabet(("x", "z", "class"), (("b", "0", "1"), ("b", "1", "2")))
+        plain = PlainCounts(values, counts, np.array([[0.5, 0.0], [0.5, 1.0]]))
+        stays = _group_stays(plain, "z")
+        assert stays is not None
+        assert (stays.worst, stays.least) == (("0", 0.5) if "0" in told else ("1", 1.0))
+    many = Alphabet(("x", "class"), tuple((str(k), "1") for k in range(1001)))
+    assert _group_stays(PlainCounts(many, np.ones(1001, dtype=np.int64), np.eye(1001)), "x") is None
 
 
 def test_what_does_not_follow_is_a_complaint() -> None:
     published = {((), ("b", "0"), "1"): 2, ((), ("b", "1"), "2"): 2}
-    found = donors_of(protocol_of(((),), [0.5, 0.5]), published)
-    shares = [{"column": "x", "share": 1.0}, {"column": "z", "share": 0.5}]
-    # Half of the records stay in all columns: the share that is stated is the one of the counts.
+    found = donors_of(protocol_of(((),), [0.5, 0.3]), published)
+    shares = [
+        {"column": "x", "share": 1.0, "typical": 1.0, "least": 1.0, "worst": "b"},
+        {"column": "z", "share": 0.6, "typical": 0.6, "least": 0.5, "worst": "0"},
+    ]
+    # Of the records 60 % stay in all columns: the share that is stated is the one of the counts.
     right = {"columns": shares, "unique": 0, "unique_unchanged": None}
-    assert list(whole_complaints(right, found, 0.5, 0.1)) == []
+    assert list(whole_complaints(right, found, 0.6, 0.1)) == []
     wrong = [
         None,
         {**right, "columns": shares[:1]},
-        {**right, "columns": [shares[0], {"column": "z", "share": 0.6}]},
+        {**right, "columns": [shares[0], shares[1] | {"share": 0.7}]},
+        {**right, "columns": [shares[0], shares[1] | {"typical": 0.7}]},
+        {**right, "columns": [shares[0], shares[1] | {"typical": None}]},
+        {**right, "columns": [shares[0], shares[1] | {"least": 0.6}]},
+        {**right, "columns": [shares[0], shares[1] | {"worst": "1"}]},
+        {**right, "columns": [shares[0], shares[1] | {"worst": None}]},
+        {**right, "columns": [shares[0], shares[1] | {"worst": "2"}]},
         {**right, "unique": 1},
         {**right, "unique_unchanged": 0.5},
     ]
-    assert all(list(whole_complaints(stated, found, 0.5, 0.1)) for stated in wrong)
+    assert all(list(whole_complaints(stated, found, 0.6, 0.1)) for stated in wrong)

@@ -18,7 +18,7 @@ from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
 from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Approval, PublicReport
-from funnel.release.report_parts import ColumnUnchanged, WholeUnchanged
+from funnel.release.report_parts import WholeColumn, WholeUnchanged
 from funnel.report import annex as making
 from funnel.report import number_texts
 from funnel.report.annex import render_annex
@@ -219,7 +219,11 @@ def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(conten
     """The classes of whole records are what a protocol without them has as its values."""
     report, protocol = documents_of(contents["usual"])
     columns = (*report.published.columns, "wage")
-    of_columns = tuple(ColumnUnchanged(column=name, share=0.9 - k / 8) for k, name in enumerate(columns))
+    of_columns = tuple(
+        WholeColumn(column=name, share=0.9 - k / 8, typical=0.85 - k / 8, least=k / 8, worst=f"<{name}>")
+        for k, name in enumerate(columns)
+    )
+    of_columns = (*of_columns[:-1], of_columns[-1].model_copy(update={"typical": None, "least": None, "worst": None}))
     kept = report.unchanged.model_copy(
         update={"whole": WholeUnchanged(columns=of_columns, unique=40, unique_unchanged=0.7)}
     )
@@ -234,7 +238,9 @@ def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(conten
     assert "linking gains" in page
     told = re.findall(r'data-figure="true_([^"]*)"', page)
     assert told == [*columns]
-    for key in ("true_wage", "gain", "secret_before"):
+    assert re.findall(r'data-figure="least_([^"]*)"', page) == [*columns[:-1]]
+    assert f"&lt;{columns[0]}&gt;" in page
+    for key in ("true_wage", f"typical_{columns[1]}", f"least_{columns[1]}", "gain", "secret_before"):
         changed = re.sub(rf'(data-figure="{key}" value=")[^"]*', r"\g<1>0.123456", page)
         assert "0.123456" in changed
         assert _complaints(changed, wide, protocol), key
