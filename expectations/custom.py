@@ -21,6 +21,7 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
     import_without(*VALIDATOR)
     import great_expectations as gx
+    from great_expectations.compatibility.pydantic import PrivateAttr
     from great_expectations.core.batch_definition import BatchDefinition
     from great_expectations.core.metric_domain_types import MetricDomainTypes
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
@@ -31,6 +32,7 @@ with warnings.catch_warnings():
     )
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
@@ -51,11 +53,19 @@ class ReleaseExpectation(BatchExpectation):
 
     evidence_table: ClassVar[str]
     metric_dependencies = ("evidence.records",)
+    _written: ExpectationConfiguration | None = PrivateAttr(None)
 
     class Config:
         """What was declared stays as it was declared."""
 
         allow_mutation = False
+
+    @property
+    def configuration(self) -> ExpectationConfiguration:
+        """The arguments, which the library reads twenty times in one evaluation: written once, since they stay."""
+        if self._written is None:
+            self._written = super().configuration
+        return self._written
 
     @property
     def check_name(self) -> str:

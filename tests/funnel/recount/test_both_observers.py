@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import FunnelError
-from funnel.guarantees import LIP, Guarantee
+from funnel.guarantees import LIP, Guarantee, parse_guarantee
 from funnel.history.following import VersionTerms
 from funnel.history.observed import Secrets
 from funnel.history.observers import OBSERVERS, observers_of
@@ -30,6 +30,8 @@ from funnel.register.look_up import observe
 from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Register
 from funnel.sampling.row_words import KeyedWords, WordKeys
+from tests import plain_registers
+from tests.funnel.recount.test_histories import COMING, LEAVING
 from tests.panels import KEY, REGISTER, SECRET, Wave
 from tests.sabotage.patching import Patch, patched
 
@@ -80,53 +82,51 @@ def panel(seed: int, count: int = 4, people: int = PEOPLE) -> list[Wave]:
 WAVES = panel(1)
 
 
-def publish(
-    register: Register,
-    wave: Wave,
-    version: str,
-    folder: Path,
-    asked: tuple[str, ...] | None = None,
-    budget: float = BUDGET,
-    secrets: Secrets = "all",
-    guarantee: Guarantee = GUARANTEE,
-) -> Step:
+@dataclass(frozen=True)
+class Terms:
+    """What versions are bounded for, and how."""
+
+    observers: tuple[str, ...] | None = None
+    budget: float = BUDGET
+    secrets: Secrets = "all"
+    guarantee: Guarantee = GUARANTEE
+    reserve: float = 0.9
+
+
+BOUNDED = Terms()
+ALONE = Terms(("transitions",), AMPLE)
+
+
+def publish(register: Register, wave: Wave, version: str, folder: Path, terms: Terms) -> Step:
     """Publish a wave as a release without noise does."""
     snapshot, joint, work = wave.snapshot(folder / version), wave.joint(), folder / version / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=64)
-    observed = replace(people.observed, observers=register.observers(asked), secrets=secrets)
-    step = VersionTerms(guarantee, f"panel/{version}", reserve=0.9, budget=budget).decide(register.past, observed)
+    observed = replace(people.observed, observers=register.observers(terms.observers), secrets=terms.secrets)
+    step = VersionTerms(terms.guarantee, f"panel/{version}", reserve=terms.reserve, budget=terms.budget).decide(
+        register.past, observed
+    )
     followed = follow_snapshot(snapshot, people, step, KEY, work)
     words = KeyedWords(WordKeys.of(KEY, drawing_protocol(step), decided=True))
     noted = drawn_people(snapshot, followed, people, step, words, None, work, bucket_rows=64)
-    terms = EntryTerms(
+    of_entry = EntryTerms(
         series="panel",
         version=version,
-        reserve=0.9,
+        reserve=terms.reserve,
         key_columns=KEY.columns,
         key_kinds=("number",),
         fingerprint=KEY.fingerprint,
         observers=observed.observers,
-        secrets=secrets,
+        secrets=terms.secrets,
     )
-    prepared = prepare_entry(register, noted, terms)
+    prepared = prepare_entry(register, noted, of_entry)
     register.commit(prepared)
     return step
 
 
-def published(
-    folder: Path,
-    asked: tuple[str, ...] | None = None,
-    budget: float = BUDGET,
-    secrets: Secrets = "all",
-    guarantee: Guarantee = GUARANTEE,
-    waves: Sequence[Wave] = WAVES,
-) -> Made:
+def published(folder: Path, terms: Terms = BOUNDED, waves: Sequence[Wave] = WAVES) -> Made:
     """The waves as a register, and what the recount finds in it."""
     register = Register.of(folder, REGISTER)
-    steps = [
-        publish(register, wave, f"1.{number}.0", folder, asked, budget, secrets, guarantee)
-        for number, wave in enumerate(waves)
-    ]
+    steps = [publish(register, wave, f"1.{number}.0", folder, terms) for number, wave in enumerate(waves)]
     return steps, recount_histories(register.root)
 
 
@@ -150,6 +150,11 @@ def complaints(steps: list[Step], found: RegisterHistories) -> Iterator[str]:
                 yield f"{version.name} is otherwise for {one.observer} and the secret of {one.secret_of}"
 
 
+def wrong(made: Made) -> list[str]:
+    """What is wrong with a register but that it is bounded for one observer, by intention."""
+    return [one for one in complaints(*made) if "the spec asks for" not in one]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The waves, published by the lines as they are."""
@@ -169,12 +174,12 @@ def test_what_is_decided_for_both_observers_is_judged_the_same(made: Made) -> No
 
 
 def test_a_register_that_is_bounded_for_one_observer_is_not_for_both(tmp_path: Path) -> None:
-    steps, found = published(tmp_path, ("transitions",), AMPLE)
+    steps, found = published(tmp_path, ALONE)
     register = Register.of(tmp_path, REGISTER)
     assert not any(version.broken or version.complaints for version in found.versions)
     assert {one.observer for version in found.versions for one in version.bounded_for} == {"transitions"}
     # How far it goes for the other one is told all the same, and is as much as the maker tells.
-    assert not [one for one in complaints(steps, found) if "the spec asks for" not in one]
+    assert not wrong((steps, found))
     second = next(one for one in found.versions[-1].observers if not one.bounded)
     assert (second.observer, second.secret_of) == ("mover-stayer", None)
     assert second.level > GUARANTEE.epsilon
@@ -313,8 +318,8 @@ UNBOUNDED = {
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_a_changed_line_about_who_is_left_out_is_noticed(name: str, tmp_path: Path) -> None:
     with patched(Patch(*UNBOUNDED[name])):
-        made = published(tmp_path, ("transitions",), AMPLE)
-    assert [one for one in complaints(*made) if "the spec asks for" not in one]
+        made = published(tmp_path, ALONE)
+    assert wrong(made)
 
 
 def made_with(line: tuple[str, str, str], make: Callable[[], Made]) -> Made | None:
@@ -330,3 +335,102 @@ def made_with(line: tuple[str, str, str], make: Callable[[], Made]) -> Made | No
 def test_a_changed_line_is_noticed(name: str, tmp_path: Path) -> None:
     made = made_with(LINES[name], lambda: published(tmp_path))
     assert made is None or list(complaints(*made))
+
+
+CHANGING = plain_registers.waves(100, 4, seed=3)
+# A value that some had is one that nobody of those who stay had.
+GONE = [CHANGING[0], {p: now for p, now in CHANGING[1].items() if CHANGING[0].get(p) != (1, 2)}, CHANGING[2]]
+WHO = {"changing": CHANGING, "coming": COMING, "leaving": LEAVING, "gone": GONE}
+
+
+def waves_of(people: Sequence[plain_registers.Wave]) -> list[Wave]:
+    """Waves of people whose secret and value are numbers."""
+    columns = ["id", "ill", "poor", "town"]
+    rows = [[(person, f"s{s}", "no", f"x{x}") for person, (s, x) in wave.items()] for wave in people]
+    return [Wave(pd.DataFrame(wave, columns=columns)) for wave in rows]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "reserve", "who"),
+    [
+        *(("lip:0.5", 1.0, who) for who in WHO),
+        *(("lip:0.2", 0.8, who) for who in WHO),
+        ("alip:0.3,0.5", 1.0, "changing"),
+        ("pml:0.4", 0.9, "coming"),
+        ("ldp:0.6", 0.9, "gone"),
+    ],
+)
+def test_every_bound_is_judged_the_same_whoever_comes_and_goes(
+    guarantee: str, reserve: float, who: str, tmp_path: Path
+) -> None:
+    terms = Terms(guarantee=parse_guarantee(guarantee), reserve=reserve)
+    assert not list(complaints(*published(tmp_path, terms, waves_of(WHO[who]))))
+
+
+BELIEFS = {
+    "answers forgotten": (
+        "funnel.history.distributions",
+        "values = (by_cell * rows[:, None, None, :])",
+        "values = (by_cell * np.ones_like(rows)[:, None, None, :])",
+    ),
+    "changes the other way round": (
+        "funnel.history.distributions",
+        "self._table[before, after] = values",
+        "self._table[after, before] = values",
+    ),
+    "changes since another version": (
+        "funnel.history.distributions",
+        "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])",
+        "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[max(changes)])",
+    ),
+    "nothing for what nobody in both had": (
+        "funnel.history.distributions",
+        "+ unseen[:, None] * self._otherwise",
+        "+ 0 * unseen[:, None] * self._otherwise",
+    ),
+    "prior of all people": (
+        "funnel.history.history_status",
+        "priors.append(cells_of(joint, came))",
+        "priors.append(joint.counts)",
+    ),
+    "one channel for all": (
+        "funnel.history.prove",
+        "return described(status, library, drawn_from)",
+        "return described(status, library, drawn_from * 0)",
+    ),
+}
+_SEEN_OF = {"nothing for what nobody in both had": GONE, "prior of all people": COMING}
+
+
+@pytest.mark.parametrize("terms", [replace(ALONE, secrets="current"), BOUNDED], ids=["one observer", "both observers"])
+@pytest.mark.parametrize("name", BELIEFS)
+def test_a_wrong_belief_is_noticed(name: str, terms: Terms, tmp_path: Path) -> None:
+    people = waves_of(_SEEN_OF.get(name, CHANGING))
+    made = made_with(BELIEFS[name], lambda: published(tmp_path, terms, people))
+    assert made is None or wrong(made)
+
+
+_BY_PROGRAMMES = "declared.with_budget(declared.budget * reserve * (1 - INSIDE))"
+SOLVED = Patch("funnel.history.following", _BY_PROGRAMMES, _BY_PROGRAMMES.replace("* reserve * ", "* "))
+PROVEN = Patch("funnel.history.allowed", "smaller = guarantee.budget * reserve", "smaller = guarantee.budget")
+
+
+def test_a_reserve_that_is_used_up_is_noticed(tmp_path: Path) -> None:
+    people, terms = waves_of(CHANGING), Terms(reserve=0.8)
+    with patched(SOLVED):
+        kept = published(tmp_path / "kept", terms, people)
+    # What programmes use up is mended where it is proven.
+    assert not list(complaints(*kept))
+    with patched(SOLVED, PROVEN):
+        _, found = published(tmp_path / "used up", terms, people)
+    broken = [said for version in found.versions for said in version.broken]
+    assert all("uses up the reserve" in said for said in broken)
+    assert {said.endswith("for who knows who changed") for said in broken} == {False, True}
+
+
+def test_people_who_are_moved_are_counted_and_not_their_histories(tmp_path: Path) -> None:
+    counted = Patch("funnel.history.reached", "observed.people(float(people @ share))", "int(share.sum())")
+    terms = Terms(("transitions",), guarantee=LIP(0.1), reserve=1.0)
+    with patched(counted):
+        made = published(tmp_path, terms, waves_of(CHANGING))
+    assert any("is otherwise for transitions" in one for one in complaints(*made))

@@ -5,29 +5,23 @@ And lines of what bounds it changed, each of which is noticed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from funnel.recount.movers import secret_complaints
-from tests.funnel.recount.test_both_observers import AMPLE, GUARANTEE, Made, complaints, made_with, published
-
-ONE = ("transitions",)
-
-
-def wrong(made: Made) -> list[str]:
-    """What is wrong with a register but that it is bounded for one observer, by intention."""
-    return [one for one in complaints(*made) if "the spec asks for" not in one]
+from tests.funnel.recount.test_both_observers import ALONE, GUARANTEE, Made, made_with, published, wrong
 
 
 @pytest.fixture(scope="module")
 def bounded(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return published(tmp_path_factory.mktemp("all"), ONE, AMPLE)
+    return published(tmp_path_factory.mktemp("all"), ALONE)
 
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return published(tmp_path_factory.mktemp("current"), ONE, AMPLE, "current")
+    return published(tmp_path_factory.mktemp("current"), replace(ALONE, secrets="current"))
 
 
 def test_the_secret_of_every_version_is_bounded_and_judged_the_same(bounded: Made) -> None:
@@ -104,7 +98,7 @@ NOTICED = {
 
 @pytest.mark.parametrize("name", NOTICED)
 def test_a_changed_line_is_noticed(name: str, tmp_path: Path) -> None:
-    made = made_with(NOTICED[name], lambda: published(tmp_path, ONE, AMPLE))
+    made = made_with(NOTICED[name], lambda: published(tmp_path, ALONE))
     if made is None:
         assert name not in BROKEN
         return

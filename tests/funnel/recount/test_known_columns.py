@@ -14,7 +14,7 @@ import pytest
 from funnel.guarantees import SRLIP, Attribute
 from funnel.joint import Joint
 from funnel.recount.promise import known_groups
-from tests.funnel.recount.test_both_observers import Made, complaints, made_with, panel, published
+from tests.funnel.recount.test_both_observers import Made, Terms, complaints, made_with, panel, published
 from tests.panels import SECRET, Wave
 
 EPSILON, BUDGET, BOTH = 0.5, 0.2, ("town", "job")
@@ -36,7 +36,7 @@ WAVES = [TwoColumns(wave.people) for wave in panel(2, count=2, people=200)]
 
 
 def registered(folder: Path, guarantee: SRLIP) -> Made:
-    return published(folder, None, BUDGET, guarantee=guarantee, waves=WAVES)
+    return published(folder, Terms(budget=BUDGET, guarantee=guarantee), WAVES)
 
 
 @pytest.mark.parametrize("guarantee", [SRLIP(EPSILON), Attribute(EPSILON)], ids=str)
