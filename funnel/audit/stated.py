@@ -103,6 +103,8 @@ def _history_complaints(history: History, budget: float, step: Fraction) -> Iter
     is_whole = in_turn == each and kept_together and len(set(told)) == len(told) and alone == set(each)
     if (is_of_all and not is_whole) or secrets[:1] != [None]:
         yield "not every observer is there once for each secret, in their order"
+    if Fraction(repr(history.share_alone)) % step:
+        yield "the share that the version alone would keep is no whole number of steps of public shares"
     if any(one.secret_of is None and not one.bounded and one.observer == "transitions" for one in observers):
         yield "the secret of this version is not bounded for who knows all changes"
 
@@ -153,6 +155,7 @@ UNTOLD = {
         "earlier_releases frequencies.spent frequencies.unprotected"
     ),
     "whose people these are": "people unit.# frequencies.covers_versions",
+    "how much a version alone would keep": "figures.history.share_alone",
     "what people who are in several versions add up to, and for which observers": (
         "figures.history.observers.#.outside_at_most figures.history.observers.#.bounded "
         "figures.history.observers.#.level_of_all"
@@ -203,6 +206,8 @@ def untold(report: Mapping[str, Any], off: float | None) -> tuple[str, ...]:
     said.append("when it was published, but that it was not before 2025 and not in the future")
     rounded = "what shares and lifts, and figures that are made of these, were before they were rounded"
     said.append("what the noise was added to" if noise else rounded)
+    if noise and (report["figures"]["history"] is not None or report["unit"]):
+        said.append("noisy counts of changes, rows, means and departures, but for what they have in common")
     table = report["lifts"]["table"]
     if not noise and table is not None and any(cell["lift"] is None for row in table["rows"] for cell in row["cells"]):
         said.append("ratios of lifts that are not told")

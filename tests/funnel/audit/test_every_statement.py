@@ -118,7 +118,18 @@ FIRST: dict[str, Change] = {
     "the contact": at("contact", "name", to=lambda _: "Jane Doe"),
     "a version before": at("change", to=lambda _: BEFORE),
 }
+
+
+def share_alone(report: Any) -> None:
+    """Of what the version alone would keep, in every place that tells it, between two steps."""
+    share = round(report["figures"]["history"]["share_alone"] - 0.0013, 6)
+    for part in (report["figures"]["history"], report["kept"][-1]):
+        part["share_alone"] = share
+    report["compared"][0]["share"] = share
+
+
 BESIDE: dict[str, Change] = {
+    "what it would keep alone between two steps": share_alone,
     "time": at("change", "created", to=lambda _: "2020-01-01T00:00:00+00:00"),
     "bound": at("change", "guarantee", to=lambda _: "lip:0.1"),
     "records": at("change", "records", to=lambda number: number + 1),
@@ -234,6 +245,10 @@ def test_what_is_not_told_is_named(release: Release, kind: str) -> None:
     assert "how far the probabilities of the protocol are off" in named
     assert ("levels over the confidence set" in named) is (kind == "none")
     assert ("what the noise was added to" in named) is (kind == "noise")
+    # No other public file follows from these tables, nor from the protocol that a version alone would have.
+    tables = "noisy counts of changes, rows, means and departures, but for what they have in common"
+    assert (tables in named) is (kind == "noise")
+    assert "how much a version alone would keep" in named
     rounded = "what shares and lifts, and figures that are made of these, were before they were rounded"
     assert (rounded in named) is (kind == "none")
     assert "what judged the release" in named
@@ -244,6 +259,7 @@ def test_what_is_not_told_is_named(release: Release, kind: str) -> None:
 
 def test_what_observers_of_one_column_conclude_is_named(release: Release) -> None:
     named = untold(report_of(release("whole")), None)
+    assert "how much a version alone would keep" not in named
     assert any("who know one column of a whole record" in said for said in named)
 
 
