@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ class SideChannels(OneBudget):
 
 
 @dataclass(frozen=True, eq=False)
-class LIPOver(RatioGuarantee):
+class LIPOver(OneBudget, RatioGuarantee):
     """LIP over a set of distributions that is known already.
 
     Parameters
@@ -76,17 +76,7 @@ class LIPOver(RatioGuarantee):
     held : DistributionSet
     """
 
-    epsilon: float
     held: DistributionSet
-
-    @property
-    def budget(self) -> float:
-        """ε."""
-        return self.epsilon
-
-    def with_budget(self, budget: float) -> Self:
-        """Over the same set."""
-        return replace(self, epsilon=budget)
 
     @property
     def sides(self) -> Sides:
@@ -223,16 +213,12 @@ class OverKnown(OfBase, ByEvent):
     """
 
     base: SideChannels
+    covers_noise: ClassVar[bool] = True
 
     @property
     def bounded(self) -> SideChannels:
         """The base."""
         return self.base
-
-    @property
-    def covers_noise(self) -> bool:
-        """That is what it is."""
-        return True
 
     def parts(self, joint: Joint) -> Iterator[Part]:
         """Every event that some table has, with all tables of its records."""

@@ -58,20 +58,9 @@ class CountBox(DistributionSet):
     most: IntArray
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(c, u)."""
-        c, u = self.lower.shape
-        return c, u
-
-    @property
     def possible(self) -> npt.NDArray[np.bool_]:
         """Secrets that some table has."""
         return np.asarray(self.most > 0)
-
-    @property
-    def conceivable(self) -> npt.NDArray[np.bool_]:
-        """Those that may have a record."""
-        return np.asarray((self.upper > 0) & self.possible[:, None])
 
     def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:
         """With none in them, in totals that the other cells can have."""

@@ -43,20 +43,9 @@ class DistributionBox(DistributionSet):
     prior_upper: IntArray
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(c, u)."""
-        c, u = self.lower.shape
-        return c, u
-
-    @property
     def possible(self) -> npt.NDArray[np.bool_]:
         """Secrets that may occur."""
         return np.asarray(self.prior_upper > 0)
-
-    @property
-    def conceivable(self) -> npt.NDArray[np.bool_]:
-        """Those whose upper limit is not 0."""
-        return np.asarray((self.upper > 0) & self.possible[:, None])
 
     def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:
         """With an upper limit of 0 for them."""

@@ -33,6 +33,11 @@ class LiftBound(TwoSided, OutputGuarantee):
     """
 
     extent: ClassVar[str] = "a maximum over all published values of an average over the values of the secret"
+    meaning: ClassVar[str] = (
+        "For every published value, how far an observer who knows the frequencies alone changes the beliefs in the "
+        "values of the secret is bounded on average only, each value weighted by how common it is; the belief in a "
+        "rare value may change far more."
+    )
 
     @abstractmethod
     def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
@@ -73,15 +78,6 @@ class LiftBound(TwoSided, OutputGuarantee):
             if measure is None or not self.within(measure, side):
                 return False
         return True
-
-    @property
-    def meaning(self) -> str:
-        """An average over the values of the secret."""
-        return (
-            "For every published value, how far an observer who knows the frequencies alone changes the beliefs in the "
-            "values of the secret is bounded on average only, each value weighted by how common it is; the belief in a "
-            "rare value may change far more."
-        )
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The larger of both sides of each row, each by its budget."""

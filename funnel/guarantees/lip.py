@@ -46,16 +46,12 @@ class LIP(OneBudget, LiftGuarantee):
     name: ClassVar[str] = "lip"
     title: ClassVar[str] = "local information privacy"
     example: ClassVar[str] = "lip:1.0"
+    covers_parts: ClassVar[bool] = True
 
     @property
     def sides(self) -> Sides:
         """Lifts and inverse lifts."""
         return Sides(up=self.epsilon, down=self.epsilon)
-
-    @property
-    def covers_parts(self) -> bool:
-        """It is."""
-        return True
 
     def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
         """For observers who know nothing else of a person than what the counts of classes say."""

@@ -51,6 +51,7 @@ class MutualInformation(Guarantee):
     name: ClassVar[str] = "mi"
     title: ClassVar[str] = "bounded mutual information"
     example: ClassVar[str] = "mi:0.1"
+    arithmetic: ClassVar[str] = "in interval arithmetic"
     extent: ClassVar[str] = "an average over all records"
     beyond: ClassVar[str] = (
         "The bound starts from the estimated share of each value, and is an average over the records. An "
@@ -60,11 +61,6 @@ class MutualInformation(Guarantee):
 
     def __post_init__(self) -> None:
         checked_number(self, "bound")
-
-    @property
-    def arithmetic(self) -> str:
-        """Intervals around logarithms."""
-        return "in interval arithmetic"
 
     @property
     def budget(self) -> float:

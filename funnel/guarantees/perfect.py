@@ -36,11 +36,12 @@ class PerfectPrivacy(PosteriorGuarantee):
     title: ClassVar[str] = "perfect privacy"
     example: ClassVar[str] = "perfect"
     beyond: ClassVar[str] = LDP.beyond
-
-    @property
-    def budget(self) -> float:
-        """0."""
-        return 0.0
+    budget: ClassVar[float] = 0.0
+    lift_limits: ClassVar[tuple[float, float]] = (1.0, 1.0)
+    meaning: ClassVar[str] = (
+        "To an observer who knows the frequencies, and nothing else about a person, a published record of the person "
+        "tells nothing at all about the secret: every belief stays exactly what it was."
+    )
 
     def with_budget(self, budget: float) -> Self:
         """Itself.
@@ -62,23 +63,10 @@ class PerfectPrivacy(PosteriorGuarantee):
         """The level of LIP: 0 if and only if every ratio is exactly 1."""
         return LIP(0.0).counted_level(joint, weights)
 
-    @property
-    def meaning(self) -> str:
-        """Nothing."""
-        return (
-            "To an observer who knows the frequencies, and nothing else about a person, a published record of the "
-            "person tells nothing at all about the secret: every belief stays exactly what it was."
-        )
-
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """max(ln Λ, |ln Ψ|) of each row; floats see zero only up to rounding."""
         levels = LIP(0.0).counted_levels(joint, rows)
         return np.where(levels < 1e-12, 0.0, levels)
-
-    @property
-    def lift_limits(self) -> tuple[float, float]:
-        """(1, 1)."""
-        return 1.0, 1.0
 
     def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The prior, twice."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.guarantees.greedy import Places
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WeightArray
 
 
@@ -38,12 +38,21 @@ class DistributionSet(ABC):
 
     Rows T of a channel are given as (b, c, u), or (b, 1, u) where a protocol does not read the secret. Floats are for
     searches and reports; `exact_given` and `exact_lift` decide, in whole numbers.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (c, u)
+        Limits of every entry.
     """
 
+    lower: IntArray
+    upper: IntArray
+
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """(c, u)."""
+        c, u = self.lower.shape
+        return c, u
 
     @property
     @abstractmethod
@@ -51,9 +60,9 @@ class DistributionSet(ABC):
         """The secrets (c,) that occur under some distribution of the set; the others set no condition."""
 
     @property
-    @abstractmethod
     def conceivable(self) -> npt.NDArray[np.bool_]:
         """The entries (c, u) that some distribution of the set may have; a superset will do."""
+        return np.asarray((self.upper > 0) & self.possible[:, None])
 
     @abstractmethod
     def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:

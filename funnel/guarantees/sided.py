@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, Level, OutputGuarantee, PosteriorGuarantee, Witness
@@ -16,6 +17,8 @@ from funnel.protocol import WeightArray
 
 class Counted(OutputGuarantee):
     """A guarantee for the counts of a joint distribution; where these are noisy, for all that may be the true ones."""
+
+    covers_noise: ClassVar[bool] = True
 
     @abstractmethod
     def over_noise(self) -> SetGuarantee:
@@ -47,11 +50,6 @@ class Counted(OutputGuarantee):
         """`holds_for` where the counts are the distribution: the worst ratio is at most a rational just below e^ε."""
         ratio = self.worst(joint, weights).ratio
         return ratio is not None and ratio <= exp_below(self.budget)
-
-    @property
-    def covers_noise(self) -> bool:
-        """It is decided for every table within the bounds of the joint distribution."""
-        return True
 
     def over_set(self, joint: Joint) -> SetGuarantee | None:
         """Over every table within the bounds, if there are any."""
@@ -102,6 +100,7 @@ class OverCounts(OfBase, RatioGuarantee):
     """
 
     base: Sided
+    covers_noise: ClassVar[bool] = True
 
     @property
     def sides(self) -> Sides:
@@ -111,11 +110,6 @@ class OverCounts(OfBase, RatioGuarantee):
     def distributions(self, joint: Joint) -> CountBox:
         """All tables within the bounds of the joint distribution; its own counts alone where there are none."""
         return count_box(joint)
-
-    @property
-    def covers_noise(self) -> bool:
-        """That is what it is."""
-        return True
 
 
 def over_set(guarantee: Guarantee, joint: Joint) -> SetGuarantee | None:

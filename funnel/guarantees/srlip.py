@@ -60,6 +60,7 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
     name: ClassVar[str] = "srlip"
     title: ClassVar[str] = "side-channel resistant local information privacy"
     example: ClassVar[str] = "srlip:1.0"
+    covers_parts: ClassVar[bool] = True
     beyond: ClassVar[str] = (
         "The bound starts from the estimated share of each value among all people who have what the observer knows of "
         "the published columns. An observer who knows anything else about a person starts from another belief, "
@@ -96,11 +97,6 @@ class SRLIP(SideChannels, Counted, ConeGuarantee):
         found = up if upward else down
         secret, given = int(compared.secret[found.pair]), compared.given[found.pair]
         return Witness(found.output, secret, None, found.ratio, upward, given)
-
-    @property
-    def covers_parts(self) -> bool:
-        """It is."""
-        return True
 
     def worst_between_parts(self, joint: Joint, weights: WeightArray) -> Witness:
         """For observers who know any columns of a person that they may know, and for those who know none."""
