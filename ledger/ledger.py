@@ -20,11 +20,10 @@ from funnel.pipeline.ledger.head import described, read_head, write_head
 from funnel.pipeline.ledger.holding import PATIENT, Patience, hold_on_server, holding_by_file
 from funnel.pipeline.ledger.tables import (
     ENTRIES,
-    VERSION,
     WRITING,
+    begin,
     engine_of,
     make_file,
-    migrate,
     plain_failures,
     require_known,
     version_of,
@@ -35,7 +34,7 @@ from funnel.release.files import private_folder
 _NAMES = ("serial", "previous", "digest", "content", "kind", "series", "register", "version")
 _COLUMNS = tuple(ENTRIES.c[name] for name in _NAMES)
 _SERIES, _REGISTER = ENTRIES.c.series, ENTRIES.c.register
-# Of the lock that whoever migrates or enters something takes for a moment: the ASCII codes of "ledger".
+# Of the lock that whoever begins a ledger or enters something takes for a moment: the ASCII codes of "ledger".
 _MOMENT = 0x6C6564676572
 # Entries that are read at a time.
 _CHUNK = 500
@@ -74,7 +73,7 @@ class Ledger:
         clock: Callable[[], datetime] = now,
         environment: Mapping[str, str] | None = None,
     ) -> Ledger:
-        """Open a ledger, beginning or migrating it where that is needed, and make sure that it can be written.
+        """Open a ledger, beginning it where there is none, and make sure that it can be written.
 
         Parameters
         ----------
@@ -83,7 +82,7 @@ class Ledger:
         workspace : Path
             Holds that file, and the head of the ledger.
         read_only : bool
-            Whether it is only to be looked at: then nothing is made, migrated or written.
+            Whether it is only to be looked at: then nothing is made or written.
         clock : callable
             Tells the time, with a time zone.
         environment : mapping of str to str, optional
@@ -105,7 +104,7 @@ class Ledger:
         else:
             if address.file is not None:
                 make_file(private_folder(address.file.parent) / address.file.name)
-            ledger._migrate()
+            ledger._begin()
             ledger._require_writable()
         ledger._require_noted()
         return ledger
@@ -338,14 +337,16 @@ class Ledger:
             raise LedgerError(f"there is no ledger in {self.place} yet; funnel release begins one")
         require_known(version, self.place)
 
-    def _migrate(self) -> None:
+    def _begin(self) -> None:
+        """Begin a ledger where there is none; two schedulers may do so at once."""
         with self._reading() as connection:
             version = version_of(connection, self.place)
+        if version is None:
+            with self._writing() as connection:
+                version = version_of(connection, self.place)
+                if version is None:
+                    begin(connection)
         require_known(version, self.place)
-        if version == VERSION:
-            return
-        with self._writing() as connection:
-            migrate(connection, self.place)
 
     def _require_writable(self) -> None:
         """Enter something and take it back: permission, room for a journal and a database that takes entries."""

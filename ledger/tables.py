@@ -1,4 +1,4 @@
-"""The database of a ledger: its one table, its connection, its migrations, and what of a failure is reported."""
+"""The database of a ledger: its table and triggers, its connection, and what of a failure is reported."""
 
 from __future__ import annotations
 
@@ -9,14 +9,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, String, Table, Text, create_engine, event, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from funnel.errors import LedgerError
 from funnel.pipeline.ledger.address import Address
 
-# The newest version of the database that this code knows; the last file in migrations/versions has its number.
+# The newest version of the database that this code knows.
 VERSION = 1
 VERSION_TABLE = "funnel_ledger_version"
 _FIRST_BYTES = b"SQLite format 3\0"
@@ -27,17 +42,67 @@ _CONNECT = 10
 # Seconds that a writer waits for another one.
 _BUSY = 30
 
+_ALL = MetaData()
 ENTRIES = Table(
     "funnel_ledger",
-    MetaData(),
+    _ALL,
     Column("serial", BigInteger, primary_key=True, autoincrement=False),
-    Column("previous", String(64), nullable=False),
-    Column("digest", String(64), nullable=False),
+    Column("previous", String(64), nullable=False, unique=True),
+    Column("digest", String(64), nullable=False, unique=True),
     Column("content", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("series", Text, nullable=False),
     Column("register", Text),
     Column("version", Text),
+    Index("funnel_ledger_series", "series", "serial"),
+    Index("funnel_ledger_register", "register", "serial"),
+)
+_VERSIONS = Table(VERSION_TABLE, _ALL, Column("version_num", String(32), primary_key=True))
+
+# Triggers that refuse to change, remove or reorder entries.
+_SQLITE = (
+    """
+    CREATE TRIGGER funnel_ledger_keeps_content BEFORE UPDATE ON funnel_ledger
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no entry is changed'); END
+    """,
+    """
+    CREATE TRIGGER funnel_ledger_keeps_entries BEFORE DELETE ON funnel_ledger
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no entry is removed'); END
+    """,
+    # INSERT OR REPLACE removes a row without the trigger above, which is what this one sees.
+    """
+    CREATE TRIGGER funnel_ledger_goes_on BEFORE INSERT ON funnel_ledger
+    WHEN NEW.serial IS NOT (SELECT COALESCE(MAX(serial), 0) + 1 FROM funnel_ledger)
+        OR EXISTS (SELECT 1 FROM funnel_ledger WHERE serial = NEW.serial - 1 AND digest IS NOT NEW.previous)
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: an entry follows the last one'); END
+    """,
+)
+
+_POSTGRES = (
+    """
+    CREATE FUNCTION funnel_ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'the ledger is append-only: no entry is changed or removed'; END $$
+    """,
+    """
+    CREATE TRIGGER funnel_ledger_keeps_entries BEFORE UPDATE OR DELETE OR TRUNCATE ON funnel_ledger
+    FOR EACH STATEMENT EXECUTE FUNCTION funnel_ledger_is_append_only()
+    """,
+    """
+    CREATE FUNCTION funnel_ledger_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE last record;
+    BEGIN
+        EXECUTE format('SELECT serial, digest FROM %I.%I ORDER BY serial DESC LIMIT 1', TG_TABLE_SCHEMA, TG_TABLE_NAME)
+        INTO last;
+        IF NEW.serial <> COALESCE(last.serial, 0) + 1 OR NEW.previous <> COALESCE(last.digest, NEW.previous) THEN
+            RAISE EXCEPTION 'the ledger is append-only: an entry follows the last one';
+        END IF;
+        RETURN NEW;
+    END $$
+    """,
+    """
+    CREATE TRIGGER funnel_ledger_goes_on BEFORE INSERT ON funnel_ledger
+    FOR EACH ROW EXECUTE FUNCTION funnel_ledger_follows()
+    """,
 )
 
 
@@ -172,9 +237,7 @@ def version_of(connection: Connection, place: str) -> int | None:
     there = {name for name in (VERSION_TABLE, ENTRIES.name) if connection.dialect.has_table(connection, name)}
     if not there:
         return None
-    found = (
-        connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all() if len(there) == 2 else []
-    )
+    found = connection.execute(select(_VERSIONS.c.version_num)).scalars().all() if len(there) == 2 else []
     if len(found) != 1 or not str(found[0]).isdecimal():
         raise LedgerError(
             f"the ledger {place} does not say of which version it is; restore it from a backup, or name another "
@@ -183,33 +246,18 @@ def version_of(connection: Connection, place: str) -> int | None:
     return int(found[0])
 
 
-def migrate(connection: Connection, place: str) -> None:
-    """Bring a database to the version of this code; the caller's transaction holds all of it.
+def begin(connection: Connection) -> None:
+    """Make the table of entries, its triggers and its version; the caller's transaction holds all of it.
 
     Parameters
     ----------
     connection : Connection
-        In a transaction that no other one writes beside: two schedulers may begin a ledger at once.
-    place : str
-        Of the ledger, for messages.
-
-    Raises
-    ------
-    LedgerError
-        If the database is of a newer version than this code.
+        Of a database without a ledger, in a transaction that no other one writes beside.
     """
-    found = version_of(connection, place)
-    require_known(found, place)
-    if found == VERSION:
-        return
-    # Slow to import, and needed once in the life of a version.
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, str(VERSION))
+    _ALL.create_all(connection, checkfirst=False)
+    for statement in _POSTGRES if connection.dialect.name == "postgresql" else _SQLITE:
+        connection.execute(text(statement))
+    connection.execute(insert(_VERSIONS).values(version_num=str(VERSION)))
 
 
 def require_known(version: int | None, place: str) -> None:

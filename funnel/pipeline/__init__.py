@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from funnel.errors import PipelineError
 
-_PACKAGES = ("prefect", "great_expectations", "pandas", "jinja2", "sqlalchemy", "alembic")
+_PACKAGES = ("prefect", "great_expectations", "pandas", "jinja2", "sqlalchemy")
 
 
 def check_installed() -> None:

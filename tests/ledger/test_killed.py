@@ -29,9 +29,9 @@ def then_die(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def enter_and_die(moment: str, url: str | None, workspace: Path) -> None:
-    """Run in another process: it kills itself before or after the entries are committed, or in a migration."""
-    if moment == "migrating":
-        room.migrate = then_die(room.migrate)
+    """Run in another process: it kills itself before or after the entries are committed, or as it begins the ledger."""
+    if moment == "beginning":
+        room.begin = then_die(room.begin)
     with Ledger.open(url, workspace) as ledger, ledger.holding("panel"):
         if moment == "before":
             Ledger._add = then_die(Ledger._add)  # type: ignore[method-assign]
@@ -40,9 +40,9 @@ def enter_and_die(moment: str, url: str | None, workspace: Path) -> None:
         ledger.append_all([event("publishing", "1.1.0"), event("published", "1.1.0")])
 
 
-@pytest.mark.parametrize(("moment", "entered"), [("migrating", 0), ("before", 1), ("after", 3)])
+@pytest.mark.parametrize(("moment", "entered"), [("beginning", 0), ("before", 1), ("after", 3)])
 def test_killed_while_it_enters(url: str | None, tmp_path: Path, moment: str, entered: int) -> None:
-    if moment != "migrating":
+    if moment != "beginning":
         with opened(url, tmp_path) as ledger:
             ledger.append(event())
     with another_process(enter_and_die, moment, url, tmp_path) as process:

@@ -276,19 +276,6 @@ def version(url: str | None, workspace: Path) -> str:
         return str(connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar_one())
 
 
-def test_the_newest_migration_is_the_version_of_the_code() -> None:
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    import funnel.pipeline.ledger.migrations as migrations
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    scripts = ScriptDirectory.from_config(config)
-    assert scripts.get_heads() == [str(VERSION)]
-    assert [script.revision for script in scripts.walk_revisions()] == [str(n) for n in range(VERSION, 0, -1)]
-
-
 def test_a_beginning_that_is_killed_leaves_an_empty_database(
     url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,7 +146,7 @@ def test_a_database_that_may_only_be_read(postgres: Server, tmp_path: Path) -> N
 
 
 def test_it_may_share_a_database_with_others(postgres: Server, tmp_path: Path) -> None:
-    """The orchestrator migrates its tables with alembic too."""
+    """The orchestrator keeps the version of its tables in one of its own."""
     url = postgres.database()
     name = url.partition("@/")[2].partition("?")[0]
     postgres.run("CREATE TABLE alembic_version (version_num text); INSERT INTO alembic_version VALUES ('abc')", name)

@@ -1,1 +1,0 @@
-"""Migrations of the ledger's database, which alembic runs when a ledger is opened."""
