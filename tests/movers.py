@@ -6,6 +6,7 @@ fits, by EM, how many of those who never changed never will.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,33 @@ from tests.histories import History, Reader, Table, Wave
 
 
 @dataclass(frozen=True)
-class MoverStayerReader(Reader):
+class ClassReader(Reader):
+    """Tells apart people of two classes; what they are is the sum over both."""
+
+    @abstractmethod
+    def of_classes(self, history: History, t: int) -> Table:
+        """P(class, s, x in t | history), (2, c, a)."""
+
+    def classes_after(self, history: History) -> Table:
+        """P(class, s, x in the last version | history), (2, c, a)."""
+        key = ("classes after", history)
+        if key not in self._known:
+            (t, y), earlier = history[-1], history[:-1]
+            masses = self.of_classes(earlier, t) * self._weights(t, earlier)[y]
+            self._known[key] = masses / masses.sum()
+        return self._known[key]
+
+    def before(self, history: History, t: int) -> Table:
+        """P(s, x in t | history), (c, a)."""
+        return self.of_classes(history, t).sum(axis=0)
+
+    def after(self, history: History) -> Table:
+        """P(s, x in the last version | history), (c, a)."""
+        return self.classes_after(history).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class MoverStayerReader(ClassReader):
     """Knows how common every change is among those who changed before, and among those who never did.
 
     Cells are places of secret and input, the same in all waves; tables of classes have those who never changed first.
@@ -69,26 +96,9 @@ class MoverStayerReader(Reader):
             self._known[key] = found
         return self._known[key]
 
-    def classes_after(self, history: History) -> Table:
-        """P(class, s, x in the last version | history), (2, c, a)."""
-        key = ("classes after", history)
-        if key not in self._known:
-            (t, y), earlier = history[-1], history[:-1]
-            masses = self.of_classes(earlier, t) * self._weights(t, earlier)[y]
-            self._known[key] = masses / masses.sum()
-        return self._known[key]
-
-    def before(self, history: History, t: int) -> Table:
-        """P(s, x in t | history), (c, a)."""
-        return self.of_classes(history, t).sum(axis=0)
-
-    def after(self, history: History) -> Table:
-        """P(s, x in the last version | history), (c, a)."""
-        return self.classes_after(history).sum(axis=0)
-
 
 @dataclass(frozen=True)
-class FittedReader(Reader):
+class FittedReader(ClassReader):
     """Knows all that `Reader` knows, and what share of those who never changed are stayers.
 
     Cells are places of secret and input, the same in all waves.
@@ -189,10 +199,6 @@ class FittedReader(Reader):
                 table[cell] = self.number(1)
         return table
 
-    def before(self, history: History, t: int) -> Table:
-        """P(s, x in t | history), (c, a)."""
-        return self.of_classes(history, t).sum(axis=0)
-
     def of_classes(self, history: History, t: int) -> Table:
         """P(stayer or not, s, x in t | history), (2, c, a)."""
         key = ("classes", history, t)
@@ -211,19 +217,6 @@ class FittedReader(Reader):
                 unseen = self.distribution(t) * secrets[None, :, None]
                 self._known[key] = table + lost * unseen / unseen.sum()
         return self._known[key]
-
-    def classes_after(self, history: History) -> Table:
-        """P(stayer or not, s, x in the last version | history), (2, c, a)."""
-        key = ("classes after", history)
-        if key not in self._known:
-            (t, y), earlier = history[-1], history[:-1]
-            masses = self.of_classes(earlier, t) * self._weights(t, earlier)[y]
-            self._known[key] = masses / masses.sum()
-        return self._known[key]
-
-    def after(self, history: History) -> Table:
-        """P(s, x in the last version | history), (c, a)."""
-        return self.classes_after(history).sum(axis=0)
 
 
 def _both(waves: Sequence[Wave], v: int, t: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,28 +113,30 @@ def test_numbers_that_the_records_do_not_make_fail_an_audit(made: ReleaseFolder,
     assert "others than the published records make" in failed["drawn numbers"]
 
 
-def test_true_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def true_numbers(table: pa.Table) -> pa.Table:
+    """The numbers of the source in place of drawn ones."""
+    return table.set_column(2, "age (number)", pa.array(adult_rows()["age"].to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (true_numbers, "numbers are others than the published records make"),
+        (
+            lambda table: table.replace_schema_metadata({"note": "17, 22, 81"}),
+            "it is not what funnel writes for its rows, from byte",
+        ),
+    ],
+)
+def test_another_table_of_drawn_numbers_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
     write = publication.write_drawn_numbers
 
-    def with_true_ones(drawn: Any, folder: ReleaseFolder, csv: bool) -> None:
+    def otherwise(drawn: Any, folder: ReleaseFolder, csv: bool) -> None:
         write(drawn, folder, csv)
-        table = pq.read_table(folder.drawn)
-        true = adult_rows()["age"].to_pylist()
-        pq.write_table(table.set_column(2, "age (number)", pa.array(true)), folder.drawn)
+        pq.write_table(change(pq.read_table(folder.drawn)), folder.drawn, compression="zstd")
 
-    monkeypatch.setattr(publication, "write_drawn_numbers", with_true_ones)
-    with pytest.raises(ReleaseRefused, match="numbers are others than the published records make"):
-        release(str(make_project(tmp_path, DRAWN)))
-
-
-def test_a_table_that_holds_more_than_its_cells_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = publication.write_drawn_numbers
-
-    def with_more(drawn: Any, folder: ReleaseFolder, csv: bool) -> None:
-        write(drawn, folder, csv)
-        table = pq.read_table(folder.drawn)
-        pq.write_table(table.replace_schema_metadata({"note": "17, 22, 81"}), folder.drawn, compression="zstd")
-
-    monkeypatch.setattr(publication, "write_drawn_numbers", with_more)
-    with pytest.raises(ReleaseRefused, match="it is not what funnel writes for its rows, from byte"):
+    monkeypatch.setattr(publication, "write_drawn_numbers", otherwise)
+    with pytest.raises(ReleaseRefused, match=said):
         release(str(make_project(tmp_path, DRAWN)))

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
@@ -91,17 +91,22 @@ def test_lists_lead_to_reports(project: Path, address: str) -> None:
     assert 'href="/people/1.0.0/report.html"' in httpx.get(f"{address}/people/", timeout=None).text
 
 
-def test_whoever_says_nothing_is_not_waited_for(project: Path) -> None:
-    """A connection without a request is closed; the others are answered."""
+@contextmanager
+def impatient(project: Path, seconds: float) -> Iterator[tuple[str, int]]:
+    """The address of a server that waits so long for a request."""
     server = server_of(project / "releases", "127.0.0.1", 0)
     assert server.RequestHandlerClass.timeout is not None
-    with mock.patch.object(server.RequestHandlerClass, "timeout", 0.05):
+    with mock.patch.object(server.RequestHandlerClass, "timeout", seconds):
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        host, port = server.server_address[0], server.server_address[1]
-        with socket.create_connection((str(host), int(port)), timeout=30) as silent:
-            assert silent.recv(1) == b""
+        yield str(server.server_address[0]), int(server.server_address[1])
         server.shutdown()
     server.server_close()
+
+
+def test_whoever_says_nothing_is_not_waited_for(project: Path) -> None:
+    """A connection without a request is closed; the others are answered."""
+    with impatient(project, 0.05) as address, socket.create_connection(address, timeout=30) as silent:
+        assert silent.recv(1) == b""
 
 
 def is_closed(slow: socket.socket) -> bool:
@@ -117,14 +122,8 @@ def is_closed(slow: socket.socket) -> bool:
 
 def test_whoever_says_it_byte_by_byte_is_not_waited_for(project: Path) -> None:
     """Each byte comes in time, and the request never ends: the connection is closed all the same."""
-    server = server_of(project / "releases", "127.0.0.1", 0)
-    with mock.patch.object(server.RequestHandlerClass, "timeout", 2):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        host, port = server.server_address[0], server.server_address[1]
-        with socket.create_connection((str(host), int(port)), timeout=0.05) as slow:
-            assert any(is_closed(slow) for _ in range(1200))
-        server.shutdown()
-    server.server_close()
+    with impatient(project, 2) as address, socket.create_connection(address, timeout=0.05) as slow:
+        assert any(is_closed(slow) for _ in range(1200))
 
 
 def test_a_link_in_the_folder_leads_nowhere(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from funnel.protocol import DENOMINATOR
 from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
-from tests.projects import adult_rows, make_project
+from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 from tests.schemas import validated_file
 
@@ -50,27 +50,15 @@ RELEASES = {
 
 def released(folder: Path, case: str) -> ReleaseFolder:
     guarantee, mechanism, secret, publish = RELEASES[case]
-    spec = f"""
-name = "people"
-title = "People of a test"
-secret = ["{secret}"]
-publish = {json.dumps(publish)}
-guarantee = "{guarantee}"
-frequencies.protection = "none"
-
-[mechanism]
-name = "{mechanism}"
-reads_secret = {"true" if "secret" in case else "false"}
-
-[source]
-path = "people.parquet"
-
-[disclosure]
-on_breach = "report"
-
-[metadata]
-licence = "CC-BY-4.0"
-"""
+    spec = (
+        SPEC.replace('"marital-status"', f'"{secret}"')
+        .replace('["relationship"]', json.dumps(publish))
+        .replace("lip:1.0", guarantee)
+        .replace(
+            "[source]",
+            f'[mechanism]\nname = "{mechanism}"\nreads_secret = {str("secret" in case).lower()}\n\n[source]',
+        )
+    )
     table = adult_rows(0, 2000)
     if guarantee.startswith("r"):
         # Worst cases over a confidence set take long; two races show the same.

@@ -37,35 +37,19 @@ from tests.audits import recheck
 from tests.projects import make_project
 from tests.tasks.test_followed_noise import SAME_SECRET, history_told
 from tests.tasks.test_neighbours import Released, released, require_the_same
+from tests.waves import FOLLOWED
 
 UNITS = 220
-SPEC = """
-name = "encounters"
-title = "Encounters of a test"
-secret = ["ill"]
-publish = ["ward"]
-unit = ["patient"]
-guarantee = "lip:1.0"
-
-[source]
-path = "people.parquet"
-
-[mechanism]
-name = "grr"
-
-[frequencies]
-epsilon = 4.0
-
-[categories]
-ill = ["no", "yes"]
-ward = ["a", "b", "c"]
-
-[history]
-people = "same"
-
-[metadata]
-licence = "CC-BY-4.0"
-"""
+SPEC = (
+    FOLLOWED.replace('"panel"', '"encounters"')
+    .replace("A panel", "Encounters of a test")
+    .replace('record_key = ["id"]', 'unit = ["patient"]')
+    .replace("epsilon = 2.0", "epsilon = 4.0")
+    .replace('kids = ["no", "yes"]', 'ward = ["a", "b", "c"]')
+    .replace('outwork = ["in", "out"]', 'ill = ["no", "yes"]')
+    .replace("outwork", "ill")
+    .replace("kids", "ward")
+)
 
 
 def encounters(version: int) -> pa.Table:

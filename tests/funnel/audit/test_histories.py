@@ -178,23 +178,12 @@ def first_observer(**changes: object) -> Callable[[Evidence], Evidence]:
     return changed
 
 
-def asked_for(*observers: str) -> Callable[[Evidence], Evidence]:
-    """Evidence whose spec names these observers."""
+def asking(**changes: object) -> Callable[[Evidence], Evidence]:
+    """Evidence whose spec asks for other observers, or for the secrets of other versions."""
 
     def changed(evidence: Evidence) -> Evidence:
         assert evidence.spec.history is not None
-        history = evidence.spec.history.model_copy(update={"observers": observers})
-        return replace(evidence, spec=evidence.spec.model_copy(update={"history": history}))
-
-    return changed
-
-
-def of_secrets(asked: str) -> Callable[[Evidence], Evidence]:
-    """Evidence whose spec asks for the secrets of other versions."""
-
-    def changed(evidence: Evidence) -> Evidence:
-        assert evidence.spec.history is not None
-        history = evidence.spec.history.model_copy(update={"secrets": asked})
+        history = evidence.spec.history.model_copy(update=changes)
         return replace(evidence, spec=evidence.spec.model_copy(update={"history": history}))
 
     return changed
@@ -206,9 +195,9 @@ STATED = {
     "people outside for an observer": (first_observer(outside=1), "outside for transitions"),
     "level of the moved for an observer": (first_observer(moved_level=7.5), "the level of the moved for transitions"),
     "whom it is bounded for": (first_observer(bounded=False), "other observers and secrets were stated"),
-    "secrets of the spec": (of_secrets("current"), "and the spec asks for current"),
+    "secrets of the spec": (asking(secrets="current"), "and the spec asks for current"),
     "no observers": (other("findings", observers=()), "other observers and secrets were stated"),
-    "observers of the spec": (asked_for("mover-stayer"), "and the spec asks for mover-stayer"),
+    "observers of the spec": (asking(observers=("mover-stayer",)), "and the spec asks for mover-stayer"),
     "level of the record": (other("record", level=0.1), "another one was stated"),
     "level of the findings": (other("findings", level=0.1), "another one was stated"),
     "people moved": (other("findings", moved=1), "moved before it"),

@@ -368,11 +368,6 @@ def test_every_bound_is_judged_the_same_whoever_comes_and_goes(
 
 
 BELIEFS = {
-    "answers forgotten": (
-        "funnel.history.distributions",
-        "values = (by_cell * rows[:, None, None, :])",
-        "values = (by_cell * np.ones_like(rows)[:, None, None, :])",
-    ),
     "changes the other way round": (
         "funnel.history.distributions",
         "self._table[before, after] = values",
@@ -392,11 +387,6 @@ BELIEFS = {
         "funnel.history.history_status",
         "priors.append(cells_of(joint, came))",
         "priors.append(joint.counts)",
-    ),
-    "one channel for all": (
-        "funnel.history.prove",
-        "return described(status, library, drawn_from)",
-        "return described(status, library, drawn_from * 0)",
     ),
 }
 _SEEN_OF = {"nothing for what nobody in both had": GONE, "prior of all people": COMING}

@@ -37,6 +37,7 @@ from funnel.spec import ReleaseSpec
 from tests.funnel.report.contents import make_content
 from tests.funnel.report.test_annex import documents_of, table_of
 from tests.funnel.report.test_history import internal_of, of_the_same_people
+from tests.funnel.report.test_html import SECTIONS
 
 CHROMIUM = Path("/usr/bin/chromium")
 DATA = Path(__file__).parents[3] / "data"
@@ -279,19 +280,7 @@ def test_the_rules_find_what_is_wrong(pages: dict[str, str], tmp_path: Path) -> 
 
 def test_the_browser_shows_every_section_and_complains_of_nothing(visit: Visit, adult: ReportContent) -> None:
     sections = re.findall(r'<section id="(\w+)"', visit.document)
-    assert sections == [
-        "summary",
-        "person",
-        "frequencies",
-        "limits",
-        "rare",
-        "utility",
-        "protocol",
-        "leakage",
-        "judged",
-        "change",
-        "provenance",
-    ]
+    assert sections == SECTIONS
     assert visit.document.count('class="chart"') == 1
     for label in (*adult.joint.secret.labels, *adult.protocol.outputs.labels):
         assert f">{label}</bdi>" in visit.document

@@ -293,15 +293,19 @@ def test_a_plan_that_leaves_out_or_repeats_rows_is_refused(
         release_rows(plan, tmp_path / "out.parquet")
 
 
-def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
-    plan = planned(snapshot(tmp_path), "work", shuffle=False, keyed=False)
-    path = tmp_path / "work" / "partition-00001.parquet"
+@pytest.mark.parametrize(
+    ("shuffle", "file", "cut", "said"),
+    [(False, "partition-00001.parquet", 1, "was changed"), (True, "partition-00001.codes", 8, "was cut short")],
+)
+def test_a_working_file_that_changes_is_noticed(tmp_path: Path, shuffle: bool, file: str, cut: int, said: str) -> None:
+    plan = planned(snapshot(tmp_path), "work", shuffle=shuffle, keyed=False)
+    path = tmp_path / "work" / file
 
     def tamper(what: str, done: int, total: int | None) -> None:
-        if path.exists():
-            path.write_bytes(path.read_bytes()[:-1] + b"?")
+        if what == "drawing" and done == total:
+            path.write_bytes(path.read_bytes()[:-cut] + (b"" if shuffle else b"?"))
 
-    with pytest.raises(DataError, match=r"working file partition-00001\.parquet was changed"):
+    with pytest.raises(DataError, match=rf"working file {file} {said}"):
         release_rows(plan, tmp_path / "out.parquet", progress=tamper)
 
 
@@ -323,18 +327,6 @@ def test_rows_that_are_lost_on_the_way_are_noticed(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(engine, "splice", lambda parts, target: ROWS - 1)
     with pytest.raises(DataError, match=r"rows were drawn and .* written for 30,000 records"):
         release_rows(plan, tmp_path / "out.parquet", OneWorker() if lost == "written" else Forgetful())
-
-
-def test_a_working_file_that_is_cut_short_is_noticed(tmp_path: Path) -> None:
-    plan = planned(snapshot(tmp_path), "work", shuffle=True, keyed=False)
-    path = tmp_path / "work" / "partition-00001.codes"
-
-    def tamper(what: str, done: int, total: int | None) -> None:
-        if what == "drawing" and done == total:
-            path.write_bytes(path.read_bytes()[:-8])
-
-    with pytest.raises(DataError, match=r"working file partition-00001\.codes was cut short"):
-        release_rows(plan, tmp_path / "out.parquet", progress=tamper)
 
 
 def test_a_stuck_random_source_stops_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
