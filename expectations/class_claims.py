@@ -43,12 +43,15 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
     found = PublishedByClass(classes, whole.counts, rows, moves_of(released, len(classes.known)))
     nobody: Record = ()
     true = {(nobody, record, classes.of(record)): count for record, count in people.items()}
-    places = PlainDonors(classes.columns, true, {}, finished.stated_categories).taken_digest(classes.names)
     gone, least_gone, most_gone = found.gone
     misplaced, unknown = found.misplaced, found.unknown
-    unlikely = list(found.unlikely())
+    # Donors who are followed have the composition of their class in no later version; the register has them.
+    is_even = said.people != "same"
+    unlikely = list(found.unlikely()) if is_even else []
+    lines = PlainDonors(classes.columns, true, {}, finished.stated_categories)
+    places = lines.taken_digest(classes.names) if is_even else None
     # Of classes that follow from other people's records each needs a donor.
-    fewest = said.min_records if given is None else 1
+    fewest = said.min_records if given is None and finished.versions in (None, 1) else 1
     of_class = Counter[str]()
     for name in classes.names:
         of_class[class_of((name,))] += sizes[name]
@@ -72,12 +75,12 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         claim("donors", finished.draws.donors == places, "of the drawing are not as likely to be anybody of a class"),
         claim(
             "changes",
-            least_gone <= gone <= most_gone,
+            not is_even or least_gone <= gone <= most_gone,
             f"of records are not those of the protocol: {gone:,} like no other are gone, instead of {least_gone:,.0f} "
             f"to {most_gone:,.0f}",
         ),
         _off(found, stated.get("off"), width > 0 and not said.has_noise),
-        _known(found, stated.get("known"), said),
+        _known(found, stated.get("known"), said) if is_even else Claim("known", None),
         same("observers", stated.get("at_once"), said.at_once),
     ]
 

@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from funnel.audit.files import read_json
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.donor_answers import records_off, wrong_donors
 from funnel.pipeline.expectations.frequency_claims import table_of
 from funnel.pipeline.expectations.keyed_answers import misplaced_rows, snapshot_cells, wrong_answers
 from funnel.recount.expected import PARTS
 from funnel.recount.found_histories import entry_complaints, is_level, stated_complaints
 from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans, NoisyRows, length_of
+from funnel.recount.published import count_published
 from funnel.recount.register_files import Entry
 from funnel.recount.register_moves import changed_counts
 from funnel.recount.register_tables import FORGOTTEN
 from funnel.recount.rounded import channel_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
+from funnel.sampling.donors import STANDING_COLUMN
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.finished_folder import FinishedFolder
@@ -55,8 +59,11 @@ def _entry(finished: FinishedFolder) -> Iterator[Claim]:
     yield same("name", chapter.name, f"{said.settings['name']}/{finished.version}")
     yield same("reserve", float(chapter.reserve), float(said.reserve))
     columns = (entry.secret_columns, entry.input_columns, entry.output_columns)
-    told = (recount.secret_columns, recount.published_columns, finished.released.output_columns)
+    before = () if entry.classes is None else (STANDING_COLUMN,)
+    told = (recount.secret_columns, recount.published_columns, (*before, *finished.released.output_columns))
     yield claim("columns", columns == told, "are not those of the spec")
+    stated = read_json(finished.folder.classes) if finished.folder.classes.is_file() else None
+    yield claim("classes", entry.classes == stated, "are not those that are published")
     fits = set(chapter.secret) == set(recount.secret) and set(chapter.inputs) == set(recount.inputs)
     yield claim("alphabets", fits, "have other values than the source")
     if fits:
@@ -150,13 +157,18 @@ def _drawn_as_forgotten(finished: FinishedFolder) -> Counter[int]:
     for s, counts in zip(drawing["secret"]["symbols"], drawing["counts"], strict=True):
         for symbol, count in zip(drawers["symbols"], counts, strict=True):
             if count and tuple(symbol) not in known:
-                found[chapter.cell(tuple(s), tuple(symbol[1:]))] += int(count)
+                inputs = tuple(symbol[-len(finished.entry.input_columns) :])
+                found[chapter.cell(tuple(s), inputs)] += int(count)
     return found
 
 
 def _answers(finished: FinishedFolder) -> Claim:
     if finished.key is None:
         return Claim("answers", "cannot be derived: the run hands on no release secret")
+    if finished.entry.classes is not None:
+        wrong, others = wrong_donors(finished.histories.entries, finished.key)
+        failure = f"of {wrong:,} people, and donors of {others:,}, are not those that key, history and secret give"
+        return claim("answers", not wrong and not others, failure)
     wrong = wrong_answers(finished.histories.entries, finished.key)
     return claim("answers", not wrong, f"of {wrong:,} people are not those that key, history and secret give")
 
@@ -170,7 +182,10 @@ def _places(finished: FinishedFolder) -> Claim:
 
 
 def _drawing(finished: FinishedFolder) -> Iterator[Claim]:
-    by_output = dict(zip(finished.entry.chapter.outputs, finished.histories.versions[-1].by_output, strict=True))
+    outputs, _ = finished.entry.told
+    by_output = Counter[tuple[str, ...]]()
+    for y, count in enumerate(finished.histories.versions[-1].by_output):
+        by_output[outputs[y % len(outputs)]] += count
     drawn = dict(zip(finished.released.outputs, finished.pairs.by_output.tolist(), strict=True))
     fits = set(by_output) == set(drawn)
     yield claim("outputs", fits, "are not those of the published protocol")
@@ -184,6 +199,11 @@ def _drawing(finished: FinishedFolder) -> Iterator[Claim]:
         box = None if finished.frequencies is None else finished.frequencies.possible
         aimed_at = replace(finished.released, weights=target).level(finished.spec_text.promise, finished.public, box)
         yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
+    if finished.entry.classes is not None:
+        published = count_published(finished.folder.data, finished.spec_text.whole)
+        more, less = records_off(finished.histories.entries, finished.snapshot, finished.spec_text.whole, published)
+        right = not less and more == finished.stated_history["forgotten"]
+        yield claim("records", right, f"of {more:,} are of nobody who stands for a person, and {less:,} are missing")
     yield claim("channels", _drawn_from_channels(finished), "that rows were drawn from are not those of the register")
 
 
@@ -193,8 +213,14 @@ def _drawn_from_channels(finished: FinishedFolder) -> bool:
     if finished.drawn_from is None:
         return False
     inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
+    whole = finished.entry.classes is not None
+    if whole:
+        # Of a record that was published last its owner and its class are read, and not the class of the person.
+        names = [name for (name,) in chapter.inputs]
+        read = [*(f"own: {name}" for name in names), *(f"donor: {name}" for name in names), "gone"]
+        inputs = {(said, name): x for x, said in enumerate(read) for name in names}
     outputs = [tuple(symbol) for symbol in finished.drawn_from["outputs"]["symbols"]]
-    if outputs != list(chapter.outputs):
+    if outputs != list(finished.entry.told[0]):
         return False
     columns = list(zip(*finished.drawn_from["weights"], strict=True))
     met = set()
@@ -203,7 +229,10 @@ def _drawn_from_channels(finished: FinishedFolder) -> bool:
         if x is None or k not in chapter.channels:
             return False
         met.add((k, x))
-        if [dict(row).get(x, 0) for row in chapter.channels[k]] != [int(weight) for weight in column]:
+        weights = [dict(row).get(x, 0) for row in chapter.channels[k]]
+        if whole:
+            weights = [one + other for one, other in zip(weights[: chapter.a], weights[chapter.a :], strict=True)]
+        if weights != [int(weight) for weight in column]:
             return False
     return met >= set(finished.histories.versions[-1].by_channel)
 

@@ -150,7 +150,7 @@ def _keeps(place: Path, snapshot: Snapshot) -> bool:
     return np.array_equal(np.sort(kept), np.sort(known))
 
 
-class _Answers:
+class Answers:
     """Which output a word gives under some weights: an output of weight zero has no words, so it bounds none."""
 
     def __init__(self, entries: Iterable[tuple[int, int]]) -> None:
@@ -174,7 +174,7 @@ def _drawn(
     decision = np.frombuffer(_digest(protocol)[:16], dtype="<u8")
     purposes, blocks = (("answer",), []) if decided else (("decision", "answer"), [decision])
     columns = [*columns_of(protocol.weights, len(protocol.inputs)), protocol.marginal]
-    answers = [_Answers(entries_of(column)) for column in columns]
+    answers = [Answers(entries_of(column)) for column in columns]
     places = {symbol: x for x, symbol in enumerate(protocol.inputs)}
     b, outside = len(protocol.outputs), len(protocol.inputs)
     with pq.ParquetFile(snapshot.data.path) as file:
@@ -234,10 +234,10 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
     chapter, tree = entry.chapter, Tree([one.chapter for one in entries])
     before = np.array(chapter.parents, dtype=np.int64)
     output = np.array(chapter.drawn, dtype=np.int64)
-    decisions = _decisions(entry, tree)
+    decisions = decisions_of(entry, tree)
     blocks = np.array([decisions[node] for node in chapter.parents], dtype="V16").view("<u8").reshape(-1, 2)
     channel = np.array([chapter.followed[node] for node in before.tolist()], dtype=np.int64)
-    answers: dict[int, _Answers] = {}
+    answers: dict[int, Answers] = {}
     wrong = 0
     with pq.ParquetFile(entry.rows) as file:
         for batch in file.iter_batches(columns=["high", "low", "cell", "node"]):
@@ -248,12 +248,12 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
             for code, here in _grouped(codes):
                 if code not in answers:
                     channels, x = chapter.channels[code // chapter.a], code % chapter.a
-                    answers[code] = _Answers((y, dict(row)[x]) for y, row in enumerate(channels) if x in dict(row))
+                    answers[code] = Answers((y, dict(row)[x]) for y, row in enumerate(channels) if x in dict(row))
                 wrong += int(np.count_nonzero(answers[code].of(words[here]) != output[place[here]]))
     return wrong
 
 
-def _decisions(entry: Entry, tree: Tree) -> Mapping[int, bytes]:
+def decisions_of(entry: Entry, tree: Tree) -> Mapping[int, bytes]:
     """The digest of what is decided about every history of a version, 16 bytes."""
     chapter = entry.chapter
     channels = {k: channel_digest(rows, entry) for k, rows in chapter.channels.items()}
@@ -288,7 +288,7 @@ def channel_digest(rows: Rows, entry: Entry) -> bytes:
     alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, outputs))
     header = [[list(columns), [list(symbol) for symbol in symbols]] for columns, symbols in alphabets]
     text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
-    weights = [[0] * chapter.a for _ in range(chapter.b)]
+    weights = [[0] * (chapter.read or chapter.a) for _ in range(chapter.b)]
     for y, row in enumerate(rows):
         for x, weight in row:
             weights[y][x] = weight

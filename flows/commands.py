@@ -119,7 +119,7 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         return
     # A name is as it was given, and may hold what turns a line of a terminal around.
     click.echo(printable(_sentence(result)))
-    for line in unchanged_lines(result.get("unchanged")):
+    for line in unchanged_lines(result.get("unchanged"), (result.get("history") or {}).get("own")):
         click.echo(printable(line))
     if (certificate := result.get("certificate")) is not None:
         click.echo(f"Optimum: {certificate}.")
@@ -178,6 +178,8 @@ def _sentence(result: dict[str, Any]) -> str:
 
 def _kept(result: dict[str, Any]) -> str:
     """What stays as it is, or the share of the information that is kept of the columns as the spec asks for them."""
+    if (own := (result.get("history") or {}).get("own")) is not None:
+        return f"{own:.1%} of them people's own"
     if result.get("unchanged") is not None:
         return f"{result['unchanged']['share']:.1%} of them unchanged"
     left = result.get("grouping_kept")

@@ -196,6 +196,7 @@ def history_summary(findings: Findings) -> dict[str, Any] | None:
         "outside": found.outside,
         "share": found.share,
         "share_alone": found.share_alone,
+        "own": found.own,
         "drift": findings.drift,
     }
     if (expected := found.expected) is not None:

@@ -190,9 +190,10 @@ def _count(
         tell(f"{WARNING}{misfit}")
     estimated = estimate(spec, snapshot, workspace, secret)
     cached = ["estimate"] if estimated.cached else []
-    if estimated.wide:
-        spec, snapshot, estimated = classify(spec, snapshot, estimated, workspace)
-    run = Run(spec, series, opened.account, snapshot, estimated, secret, opened.register, approval)
+    people = opened.register
+    if estimated.wide or (people is not None and people.classes is not None):
+        spec, snapshot, estimated = classify(spec, snapshot, estimated, workspace, people)
+    run = Run(spec, series, opened.account, snapshot, estimated, secret, people, approval)
     return run, taken, cached
 
 

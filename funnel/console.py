@@ -49,8 +49,11 @@ def frequencies_line(protection: Protection) -> str:
     )
 
 
-def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
-    """What stays as it is in an invariant release, and what its observers can conclude; nothing of any other."""
+def unchanged_lines(told: Mapping[str, Any] | None, own: float | None = None) -> Iterator[str]:
+    """What stays as it is in an invariant release, and what its observers can conclude; nothing of any other.
+
+    own : of donors who are followed, how many records are people's own; what is told is then of their classes.
+    """
     from funnel.alphabet import CLASS_COLUMN
 
     if told is None:
@@ -60,8 +63,11 @@ def unchanged_lines(told: Mapping[str, Any] | None) -> Iterator[str]:
     whole = told["whole"]
     columns = ", ".join(f"{one['column']} {one['share']:.1%}" for one in (whole or told)["columns"])
     by_column = "in every column at least as many" if by_class and whole is None else columns
-    yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
-    if told["share"] < _FEW_UNCHANGED:
+    if own is None:
+        yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
+    else:
+        yield f"Own:       {own:.1%} of the records; {told['share']:.1%} have the class of their person."
+    if (told["share"] if own is None else own) < _FEW_UNCHANGED:
         yield "           Most records are changed: fewer columns or categories, or more records, leave more unchanged."
     errors_of = (("any_error", "a share of whichever values"), ("error", f"that of one {what}"))
     errors = [f"{100 * told[name]:.2g} percentage points at most for {of}" for name, of in errors_of if told[name]]

@@ -32,7 +32,7 @@ PAGE = ROOT / "docs" / "combinations.md"
 COSTS = ROOT / "benchmarks" / "results" / "combination-costs.json"
 # Where it is proven that nobody can build something, or what is known of it, by words of the refusal.
 THEOREMS = {
-    "would see whose records are their own": "[theorem](history-theorems.md#whole-records)",
+    "sees where a record of the same people goes on": "[theorem](history-theorems.md#followed-donors)",
     "adds up for an observer": "[theorem, and what is left](history-theorems.md#a-published-secret-over-versions)",
     "as the noisy tables say": "[figures](history-theorems.md#values-as-they-are-in-rows-of-a-unit)",
     "how many rows a person has": "[figures without noise](history-theorems.md#observers-who-know-columns-of-one-row)",

@@ -17,11 +17,12 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
+from funnel.register.register import Register
 from funnel.release.classified import classify_records
 from funnel.release.files import FileRef, Sink, private_folder, write_whole
 from funnel.release.snapshot import CODINGS, DATA, Snapshot
 from funnel.sampling.codes import InputEncoder
-from funnel.sampling.donors import RECORD_COLUMN, Donors
+from funnel.sampling.donors import RECORD_COLUMN, STANDING_COLUMN, Donors
 from funnel.source.coding import Coding, Codings
 from funnel.spec import ReleaseSpec
 from funnel.tables import arrow_numbers, arrow_texts, open_paged
@@ -32,13 +33,14 @@ FOLDER = "classes"
 
 @step
 def classify(
-    spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path
+    spec: ReleaseSpec, snapshot: Snapshot, estimated: Estimated, workspace: Path, register: Register | None = None
 ) -> tuple[ReleaseSpec, Snapshot, Estimated]:
     """Find the classes of records between which the secret differs most, or read them, and count the records by them.
 
     For every record a class is drawn by the protocol, and the record of somebody of that class is published: so the
     bound is about what an observer concludes from a record who knows of the secret what the counts of classes say.
-    Spec, snapshot and counts that are returned are by class from here on.
+    Spec, snapshot and counts that are returned are by class from here on. Later versions about the same people have the
+    classes of the first one.
 
     Raises
     ------
@@ -48,10 +50,18 @@ def classify(
         If the records have one class only, a column has a name that is used here, or a file of classes does not fit.
     """
     joint, codings = estimated.joint, snapshot.read_codings()
-    for column in (CLASS_COLUMN, RECORD_COLUMN):
+    for column in (CLASS_COLUMN, RECORD_COLUMN, STANDING_COLUMN):
         if column in (*spec.secret, *spec.publish):
             raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
-    classified = classify_records(spec, joint, codings, snapshot.source_sha256, tell)
+    if register is not None:
+        register.require_alike(whole=True)
+    kept = None if register is None or register.classes is None else register.classes.classes
+    classified = classify_records(spec, joint, codings, snapshot.source_sha256, tell, kept)
+    if kept is not None and register is not None and classified.joint.secret != register.entries[0].secret.alphabet():
+        raise DataError(
+            f"the secret has other values than in the first version about the people of the register {register.name}; "
+            "group them as they were there"
+        )
     classes, counted = classified.composition.classes, classified.joint
     donors = Donors.of(joint.inputs, joint.counts.sum(axis=0), classes, joint.inputs.columns, codings.labels)
     told = Coding(CLASS_COLUMN, "categories", classes.names, tuple(counted.counts.sum(axis=0).tolist()))

@@ -31,6 +31,8 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     counted, units, composition = run.estimated.joint, run.estimated.units, run.estimated.composition
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
     classes = None if composition is None else composition.classes
+    # Of donors who are followed it is not the composition of their class that tells what becomes of a record.
+    is_even = spec.register is None
     write_evidence(spec, counted, folder, None if units is None else units.first)
     public = PublicRelease.of(audited, protocol, guarantee)
     codings = run.snapshot.read_codings()
@@ -55,8 +57,8 @@ def describe(run: Run, draft: Draft) -> ReportContent:
         Results(counted, protocol, draft.findings, audited, protection, draft.optimised.comparison),
         version_context(run, draft),
         judged,
-        composition,
-        None if classes is None else whole_stays(folder),
+        composition if is_even else None,
+        whole_stays(folder) if is_even and classes is not None else None,
     )
     report = write_report(content, folder)
     categories = None if classes is None else {column: codings[column].labels for column in spec.released}

@@ -16,6 +16,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.history.corrected import PARTS, corrected, means
 from funnel.history.departures import declared_length, departures_of_people, departures_of_units
 from funnel.history.distributions import distributions_before
+from funnel.history.donor_step import donor_step, over_classes
 from funnel.history.drift import Drift
 from funnel.history.expected import Attending, Expected, answered
 from funnel.history.fitting import Fitted, fitted
@@ -32,6 +33,7 @@ from funnel.pipeline.tasks.protect import protect_averages
 from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
+from funnel.register.donor_rows import draw_donors
 from funnel.register.following import FORGOTTEN_CHANNEL, drawn_people, follow_snapshot
 from funnel.register.journal import Prepared
 from funnel.register.look_up import People, observe
@@ -39,6 +41,7 @@ from funnel.register.predicting import predicted_people
 from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Register
 from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
+from funnel.release.classes_document import classes_document
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.drawn_from import DrawnFrom
@@ -46,6 +49,7 @@ from funnel.release.files import remove_tree
 from funnel.release.inside import steps_off
 from funnel.release.protected import Protected
 from funnel.release.record import History
+from funnel.sampling.donors import STANDING_COLUMN
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.settings.version_settings import HistorySettings
@@ -102,15 +106,22 @@ def follow(
     if isinstance(people, Units):
         decided = _decided_for_units(run, protected, terms, people, key)
     elif isinstance(people, People):
-        decided = _decided_for_people(run, protected, terms, people)
+        whole = run.estimated.donors is not None
+        decided = (_decided_for_donors if whole else _decided_for_people)(run, protected, terms, people)
     else:
         raise ValueError("those who are followed were looked up")
-    found, people, expected = decided.step, decided.people, decided.expected
-    public = _public(frequencies, found)
-    # What an output may come from is more than it is under the protocol of this version alone; its name says it.
-    found = replace(found, channel=replace(found.channel, outputs=public.outputs))
-    followed = follow_snapshot(snapshot, people, found, key, work, tell)
-    drawing = drawing_protocol(found)
+    found, people, expected, donors = decided.step, decided.people, decided.expected, None
+    if found.own is None:
+        effective = found.channel
+        public = _public(frequencies, found, effective)
+        # What an output may come from is more than it is under the protocol of this version alone; its name says it.
+        found = replace(found, channel=replace(found.channel, outputs=public.outputs))
+        drawing = drawing_protocol(found)
+    else:
+        donors = draw_donors(register, snapshot, people, found, key)
+        effective, drawing = over_classes(found.channel), donors.drawing
+        public = _public(frequencies, found, effective)
+    followed = follow_snapshot(snapshot, people, found, key, work, tell, donors)
     record = History.like(
         found,
         people="same",
@@ -125,18 +136,19 @@ def follow(
     )
     if isinstance(decision, TakeOver):
         _require_same(decision, record)
-    channels = [*map(str, range(len(found.library))), FORGOTTEN_CHANNEL]
+    values = {HISTORY_COLUMN: [*map(str, range(len(found.library))), FORGOTTEN_CHANNEL]}
+    values |= {} if donors is None else {STANDING_COLUMN: [*donors.standing]}
     drawn = DrawnFrom(
         public,
         drawing,
-        count_snapshot(spec, followed, (HISTORY_COLUMN, *spec.publish), {HISTORY_COLUMN: channels}),
+        count_snapshot(spec, followed, drawing.inputs.columns, values),
         followed,
         protocol,
         found_history(register, people, found, expected),
         record,
-        steps_off(public.weights, found.channel.weights),
+        steps_off(public.weights, effective.weights),
     )
-    return Followed(drawn, decided.drift, found, people, decided.units, decided.forecast, decided.protected)
+    return Followed(drawn, decided.drift, found, people, decided.units, decided.forecast, decided.protected, donors)
 
 
 def _not_followed(run: Run, decision: Draw | TakeOver, protected: Protected, protocol: Protocol) -> Followed | None:
@@ -243,6 +255,14 @@ def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, peo
     return _Decided(expected.step, people, drift, expected, forecast=forecast, protected=put_right)
 
 
+def _decided_for_donors(run: Run, protected: Protected, terms: VersionTerms, people: People) -> _Decided:
+    """For whole records of people with one row each, whose counts have no noise."""
+    spec, frequencies, (register, _) = run.spec, protected.frequencies, _registered(run)
+    changes = people.observed.changes
+    drift = _drift(run, frequencies, lambda: drift_of_same(spec, register, run.estimated.joint, changes))
+    return _Decided(donor_step(register.past, people.observed, terms), people, drift)
+
+
 def _registered(run: Run) -> tuple[Register, HistorySettings]:
     if run.register is None or run.spec.history is None:
         raise ValueError("people who are followed are in a register")
@@ -265,6 +285,7 @@ def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
     if isinstance(decision, TakeOver) and in_register(decision) is not None:
         return None
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+    register.require_alike(whole=run.estimated.donors is not None)
     if spec.follows_units:
         return observe_units(register, snapshot, run.estimated.joint, key, run.spec.one_secret, tell)
     return observe(register, snapshot, run.estimated.joint, run.workspace / FOLDER, tell)
@@ -299,7 +320,10 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
     tell("noting what is published about whom")
     drawn, found = followed.drawn, followed.step
     words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
-    if followed.units is not None:
+    composition = run.estimated.composition
+    if followed.donors is not None:
+        noted = followed.donors.noted(rows.pairs.pairs, work)
+    elif followed.units is not None:
         noted = drawn_units(*followed.units, found, rows.pairs.pairs, work)
     else:
         forecast = followed.forecast
@@ -326,6 +350,9 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         is_robust=spec.is_robust_over_versions and frequencies.noise is not None,
         observers=found.observed.observers,
         secrets=found.observed.secrets,
+        classes=None
+        if composition is None
+        else classes_document(composition.classes, different=spec.groups.classes is not None),
     )
     return prepare_entry(register, noted, terms, frequencies)
 
@@ -370,17 +397,17 @@ def _require_same(decision: TakeOver, record: History) -> None:
         )
 
 
-def _public(frequencies: Frequencies, found: Step) -> Protocol:
+def _public(frequencies: Frequencies, found: Step, effective: Protocol) -> Protocol:
     """The effective channel as it is published: rounded, since exact weights would tell of single people, and named.
 
     That of an invariant release under noise follows from public tables, and stays as it is: no grid keeps its balance.
     """
-    if (found.channel.weights == found.target.weights).all():
+    if np.array_equal(effective.weights, found.target.weights):
         return found.target
-    if found.channel.is_invariant and frequencies.noise is not None:
-        return found.channel
-    joint, effective = frequencies.joint, replace(found.channel, mechanism=found.target.mechanism)
-    rounded = rounded_channel(joint, found.guarantee, effective)
+    if effective.is_invariant and frequencies.noise is not None:
+        return effective
+    effective = replace(effective, mechanism=found.target.mechanism)
+    rounded = rounded_channel(frequencies.joint, found.guarantee, effective)
     if rounded.is_invariant:
         return rounded
     return replace(rounded, outputs=name_outputs(rounded.weights, rounded.inputs, rounded.outputs.columns))

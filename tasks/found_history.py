@@ -37,6 +37,7 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         worst_secret=_secret_of(found).labels[witness.secret],
         **{name: getattr(found, name) for name in _AS_FOUND},
         units=found.opening.joint.n if found.waves else None,
+        own=found.own,
         moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(expected),
         observers=tuple(

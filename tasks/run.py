@@ -16,6 +16,7 @@ from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.optimise import Optimised
 from funnel.pipeline.tasks.secret_blocks import record_key_of
+from funnel.register.donor_rows import DonorRows
 from funnel.register.look_up import People
 from funnel.register.register import Register
 from funnel.register.units import Units
@@ -109,6 +110,8 @@ class Followed:
         With noise: who was expected, which everything public was decided by.
     protected : Protected or None
         The public frequencies with the means of the version, where these were protected on the way.
+    donors : DonorRows or None
+        Where whole records are published: whose each is.
     """
 
     drawn: DrawnFrom
@@ -118,6 +121,7 @@ class Followed:
     units: tuple[Units, Waves] | None = None
     forecast: Forecast | None = None
     protected: Protected | None = None
+    donors: DonorRows | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from funnel.pipeline.tasks.run import Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.decision import Draw, TakeOver
@@ -24,6 +26,9 @@ def sanitise(run: Run, decision: Draw | TakeOver, drawn: DrawnFrom, folder: Rele
     if isinstance(decision, TakeOver):
         earlier = decision.rows_of
         return take_over(earlier.place, earlier.rows_sha256, drawn.drawing, folder)
+    donors = run.estimated.donors
+    if donors is not None and drawn.is_followed:
+        donors = replace(donors, followed=True)
     return draw_rows(
         run.spec,
         drawn,
@@ -32,5 +37,5 @@ def sanitise(run: Run, decision: Draw | TakeOver, drawn: DrawnFrom, folder: Rele
         record_key=run.record_key,
         secret=run.estimated.joint.secret,
         progress=tell,
-        donors=run.estimated.donors,
+        donors=donors,
     )

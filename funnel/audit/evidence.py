@@ -312,7 +312,7 @@ def check_drawing(known: AuditContext) -> Found:
     found, joint = Counter[tuple[tuple[str, ...], tuple[str, ...]]](), evidence.joint
     for secret, counts in zip(drawing.secret.symbols, drawing.counts, strict=True):
         for symbol, count in zip(drawing.drawers.symbols, counts, strict=True):
-            found[secret, symbol[1:]] += count
+            found[secret, symbol[-len(joint.inputs.columns) :]] += count
     # Combinations that nobody has are in the joint distribution where noise hides that, and draw nothing.
     cells = {(s, x) for s in joint.secret.symbols for x in joint.inputs.symbols}
     if not found.keys() <= cells or +found != Counter(counts_of(joint)):

@@ -120,7 +120,8 @@ def _series_complaints(told: PublicReport, history: History) -> Iterator[str]:
         yield "there are not as many secrets as versions"
     # Who stayed is counted wherever changes are, but not with noise, and not where people have several rows.
     of_movers = any(one.observer.partition(", knowing ")[0] == OBSERVERS[1] for one in history.observers)
-    counted = told.frequencies.protection != "noise" and not told.unit
+    # Nor of whole records.
+    counted = told.frequencies.protection != "noise" and not told.unit and history.own is None
     if of_movers > counted or (history.versions == 1 and of_movers < counted):
         yield f"observers who know changes by whether people changed before are {'' if of_movers else 'not '}told of"
     own, numbers = Version.parse(told.version), {secret: Version.parse(secret.rpartition("/")[2]) for secret in earlier}

@@ -46,6 +46,7 @@ from funnel.release.protocol_document import ProtocolDocument
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
+    from funnel.release.report_parts import Unchanged
 
 Json = Mapping[str, Any]
 Symbol = tuple[str, ...]
@@ -303,10 +304,23 @@ def check_whole(known: AuditContext) -> Found:
     if stated is None:
         yield _SILENT
         return ""
+    if (history := known.report.figures.history) is not None:
+        yield from _followed(history.own, stated, float(share_step(known.public_rows)))
+        return "the share of own records, of donors who are followed, is no larger than that of classes that stay"
     whole = None if stated.whole is None else stated.whole.model_dump(mode="json")
     found = PlainDonors(names[:-1], published, moves_of(known.released, width), columns.texts)
     yield from whole_complaints(whole, found, stated.share, float(share_step(known.public_rows)))
     return "shares of whole records unchanged, by column, follow from the records and the protocol"
+
+
+def _followed(own: float | None, stated: Unchanged, step: float) -> Iterator[str]:
+    """What is stated of whole records of the same people: how many are their own, and nothing else by public files."""
+    if own is None:
+        yield "report.json does not state how many records are people's own"
+    elif not 0 <= own <= stated.share + step or abs(own / step - round(own / step)) > 1e-6:
+        yield f"the share of own records is {own!r}, which is no public share, or more than that of classes that stay"
+    if stated.whole is not None or stated.known:
+        yield "more is stated of whole records than donors who are followed let be told"
 
 
 @check("exact unchanged", "internal exact invariant table", contained=True)

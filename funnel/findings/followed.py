@@ -152,6 +152,8 @@ class FoundHistory:
     observers : tuple of FoundObserver
         The same for each observer of whom it is known, and the secret of each version: of people who were in it. What
         stands above is the most of all that is bounded.
+    own : float or None
+        Where whole records are published: the share of them that are expected to be people's own.
     """
 
     register: str
@@ -176,6 +178,7 @@ class FoundHistory:
     moved_level: NonNegativeFloat | None = None
     expected: ExpectedHistory | None = None
     observers: tuple[FoundObserver, ...] = ()
+    own: _Share | None = None
 
     @property
     def share(self) -> float:

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.history.exact_distribution import WholeNumbers
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,29 @@ class Belief:
         others = self.others.sum(axis=2)[:, :, None]
         gone = others * (everywhere - sum(of_donor.tolist()))
         return np.concatenate([own * everywhere, others * of_donor, gone], axis=2)
+
+    def by_class(self) -> tuple[FloatArray, FloatArray]:
+        """P(class of the person, the record is their own | h), and of those who have a donor's; (k,) each."""
+        own, others = (
+            one[-1].sum(axis=0).reshape(self.own.shape[1], -1).sum(axis=0).tolist() for one in (self.own, self.others)
+        )
+        total = sum(own) + sum(others)
+        return np.array([mass / total for mass in own]), np.array([mass / total for mass in others])
+
+    def donor_read(self, stays: Fraction) -> FloatArray:
+        """P(class of a donor who is there, and last that the donor is gone | h), (k + 1,)."""
+        of_donor, everywhere = self._of_donor(stays)
+        there = [mass / everywhere for mass in of_donor.tolist()]
+        return np.array([*there, max(0.0, 1 - math.fsum(there))])
+
+    def published(self, stays: Fraction, people: IntArray, output: int, weights: list[int]) -> Belief:
+        """Once an output is seen, with its weights (2k + 1,); people are counts (z,) of the version."""
+        k = len(weights) // 2
+        if len(self.versions) == 1:
+            return self.begun(output - k, weights[:k])
+        if output >= k:
+            return self.replaced(stays, people, output - k, weights)
+        return self.after(stays, output, weights[output], weights[k + output])
 
     def after(self, stays: Fraction, k: int, own_weight: int, donor_weight: int) -> Belief:
         """Once the same person goes on, as one of class k, with weights for a record of one's own and a donor's."""

@@ -23,6 +23,30 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
 from funnel.solver.optimum import optimal
 
+# Of a budget: what is solved for in floats is decided in whole numbers, of all of it.
+_MOST = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class SecretFinding:
+    """How far a channel goes for the secret of one version.
+
+    Attributes
+    ----------
+    moved, outside : bool
+        Whether the history alone is outside the bound, and whether some output is.
+    level : float
+        The largest over outputs, nats; infinite where a secret is ruled out.
+    output, secret : int
+        Where it is attained.
+    """
+
+    moved: bool
+    outside: bool
+    level: float
+    output: int
+    secret: int
+
 
 @dataclass(frozen=True, eq=False)
 class DonorChannel:
@@ -38,10 +62,8 @@ class DonorChannel:
         The share of donors who are there.
     unchanged : float
         P(the record stays, or begins as, the person's own | h).
-    level : float
-        The largest level over outputs and the secrets for which the history alone is within the bound, nats.
-    moved, outside : bool
-        Whether the history alone is outside the bound for a secret, and whether some output is.
+    by_secret : tuple of SecretFinding
+        Of the secret of every version that these people were in.
     off : ndarray, shape (k,)
         By how much the probability of a record of each class differs from that of own records.
     """
@@ -50,20 +72,60 @@ class DonorChannel:
     before: Belief
     stays: Fraction
     unchanged: float
-    level: float
-    moved: bool
-    outside: bool
+    by_secret: tuple[SecretFinding, ...]
     off: FloatArray
+
+    @property
+    def level(self) -> float:
+        """The largest level over the secrets for which the history alone is within the bound, nats."""
+        return max((one.level for one in self.by_secret if not one.moved), default=0.0)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the history alone is outside the bound for a secret."""
+        return any(one.moved for one in self.by_secret)
+
+    @property
+    def outside(self) -> bool:
+        """Whether some output is."""
+        return any(one.outside for one in self.by_secret)
 
     def after(self, output: int, people: IntArray) -> Belief:
         """The belief once an output is seen; people are counts (z,) of the version."""
-        k = len(self.weights) // 2
-        weights: list[int] = self.weights[output].tolist()
-        if len(self.before.versions) == 1:
-            return self.before.begun(output - k, weights[:k])
-        if output >= k:
-            return self.before.replaced(self.stays, people, output - k, weights)
-        return self.before.after(self.stays, output, weights[output], weights[k + output])
+        return self.before.published(self.stays, people, output, self.weights[output].tolist())
+
+    def published(self) -> FloatArray:
+        """P(class of the person, output | h), (k, 2k)."""
+        own, others = self.before.by_class()
+        of_donor = self.before.donor_read(self.stays)
+        rows = np.ldexp(self.weights.astype(np.float64), -WORD_BITS)
+        k = len(own)
+        return np.asarray(own[:, None] * rows[:, :k].T + np.outer(others, rows[:, k:] @ of_donor))
+
+
+def channel_for(
+    belief: Belief, stays: Fraction, joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float
+) -> DonorChannel:
+    """The channel of people with a history.
+
+    Parameters
+    ----------
+    belief : Belief
+        In this version.
+    stays : Fraction
+        The share of donors who are there.
+    joint : Joint
+        Counts (c, k) of the version by secret and class.
+    guarantee : PosteriorGuarantee
+    budget_fraction : float
+        Of a first version; the m-th of a person uses ``1 - (1 - budget_fraction) / m`` of the budget.
+    """
+    fraction, people = 1 - (1 - budget_fraction) / len(belief.versions), joint.counts.sum(axis=0)
+    if len(belief.versions) == 1:
+        return begin(belief, joint, guarantee, fraction)
+    if not belief.own.any():
+        return keep_donor(belief, stays, people, guarantee)
+    return go_on(belief, stays, people, guarantee, min(fraction, _MOST))
 
 
 def begin(belief: Belief, joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float) -> DonorChannel:
@@ -174,20 +236,16 @@ def _decided(
 ) -> DonorChannel | None:
     """What is proven of a channel, for the secret of every version; None if it is outside the bound."""
     allowed, whole, read = allowed_by(guarantee), weights.astype(object), belief.read(stays)
-    moved, outside, level = False, False, 0.0
+    found = []
     for told, prior in zip(read, belief.priors, strict=True):
         outputs = np.asarray(told @ whole.T)
         within = allowed.within_exactly(outputs, prior)
-        if allowed.within_exactly(outputs.sum(axis=1, keepdims=True), prior):
-            if not within:
-                return None
-            level = max(level, _level(allowed, outputs, prior, guarantee))
-        else:
-            if not allowed.no_worse_exactly(outputs, prior):
-                return None
-            moved, outside = True, outside or not within
+        moved = not allowed.within_exactly(outputs.sum(axis=1, keepdims=True), prior)
+        if not (allowed.no_worse_exactly(outputs, prior) if moved else within):
+            return None
+        found.append(_finding(moved, not within, (allowed, guarantee), outputs, prior))
     unchanged, off = _kept(read[-1].sum(axis=0), whole, len(belief.versions) == 1)
-    return DonorChannel(weights, belief, stays, unchanged, level, moved, outside, off)
+    return DonorChannel(weights, belief, stays, unchanged, tuple(found), off)
 
 
 def _kept(read: WholeNumbers, whole: WholeNumbers, is_first: bool) -> tuple[float, FloatArray]:
@@ -208,7 +266,18 @@ def _kept(read: WholeNumbers, whole: WholeNumbers, is_first: bool) -> tuple[floa
     return sum((own * read[:k]).tolist()) / total, np.array(off)
 
 
-def _level(allowed: Allowed, outputs: WholeNumbers, prior: IntArray, guarantee: PosteriorGuarantee) -> float:
+def _finding(
+    moved: bool, outside: bool, bound: tuple[Allowed, PosteriorGuarantee], outputs: WholeNumbers, prior: IntArray
+) -> SecretFinding:
+    allowed, guarantee = bound
     lifts = np.array([[float(lift) for lift in lifts] for lifts in exact_lifts(outputs, prior)]).T[None]
-    # It is proven to be at most the budget, so rounding must not go beyond that.
-    return min(guarantee.budget, float(allowed.nats(lifts, guarantee).max()) * (1 + 1e-12))
+    levels = allowed.nats(lifts, guarantee)[0]
+    worst = int(levels.argmax())
+    level = float(levels[worst]) * (1 + 1e-12)
+    if not outside:
+        # It is proven to be at most the budget, so rounding must not go beyond that.
+        level = min(guarantee.budget, level)
+    at = np.flatnonzero(outputs.sum(axis=0) > 0)
+    with np.errstate(divide="ignore"):
+        farthest = int(np.abs(np.log(lifts[0, :, worst])).argmax())
+    return SecretFinding(moved, outside, level, int(at[worst]), int(np.flatnonzero(prior)[farthest]))

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,14 +24,13 @@ from funnel.history.decisions import (
     decision_keys,
     history_digest,
 )
-from funnel.history.distributions import BoolArray
 from funnel.history.donor_beliefs import Belief, Moves
-from funnel.history.donor_channels import DonorChannel, begin, go_on, keep_donor, require_kept
+from funnel.history.donor_channels import DonorChannel, channel_for, require_kept
+from funnel.history.donor_draws import StandIns, begun_as, draw_outputs, read_by
 from funnel.history.panel_people import PanelPeople
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.sampling.codes import input_codes
-from funnel.sampling.donors import Classifier, uniform_below
-from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.donors import Classifier
 from funnel.sampling.keyed import DigestArray, RecordKey, encrypted_words, key_digests, word_key
 from funnel.sampling.random_words import WordArray, WordStream
 from funnel.tables import read_batches
@@ -281,22 +281,23 @@ class FollowedDonors:
                 channels[history] = self._channel(history, joint, moves)
             people[history] = people.get(history, 0) + 1
         followed = [self._followed[number] if number < known else number for number in rows.numbers.tolist()]
-        read = _read(rows, np.array(followed), here, len(joint.inputs))
+        row_of = {number: row for row, number in enumerate(rows.numbers.tolist())}
+        standing = np.array([row_of.get(number, -1) for number in followed])
+        of_class, k = rows.cells % rows.classes, len(joint.inputs)
+        read = read_by(of_class, standing, k)
         decisions = _decisions(channels, joint.inputs)
         words = _Words(rows, np.array([decisions[history] for history in histories]))
-        outputs, drawn = np.empty(len(histories), dtype=np.int64), words.of(_WORDS)
         numbered = {history: place for place, history in enumerate(channels)}
         of_row = np.array([numbered[history] for history in histories])
-        for history, place in numbered.items():
-            at = np.flatnonzero(of_row == place)
-            sampler = ChannelSampler(np.ascontiguousarray(channels[history].weights), channels[history].weights[:, -1])
-            outputs[at] = sampler.draw(read[at], drawn[at])
-        begins = outputs >= len(joint.inputs)
-        # Who keeps the class in a first version is published as they are.
+        columns = np.concatenate([channel.weights for channel in channels.values()], axis=1)
+        outputs = draw_outputs(columns, of_row * (2 * k + 1) + read, words.of(_WORDS))
         later = np.array([bool(history) for history in histories])
-        begins &= later | (outputs != len(joint.inputs) + read)
-        begins_as = np.where(begins, outputs - len(joint.inputs), -1)
-        stands_for = _carried(rows, np.array(followed), begins_as, later, words)
+        order = np.arange(len(histories))
+        if rows.key is not None:
+            digests = key_digests(rows.table, rows.key)
+            order = np.lexsort((digests[:, 1], digests[:, 0]))
+        donors = StandIns(of_class, order, lambda attempt: words.of(f"{_DONORS} {attempt}"))
+        stands_for = donors.drawn(standing, begun_as(outputs, read, later, k), later)
         released = rows.table.select(list(self.classes.columns)).take(stands_for)
         names = pa.array([self.classes.names[cell % len(joint.inputs)] for cell in rows.cells[stands_for].tolist()])
         released = released.append_column(CLASS_COLUMN, names)
@@ -304,17 +305,12 @@ class FollowedDonors:
 
     def _channel(self, history: History, joint: Joint, moves: Mapping[str, Moves]) -> DonorChannel:
         """The channel of one history."""
-        fraction = 1 - (1 - self.budget_fraction) / (len(history) + 1)
-        people = joint.counts.sum(axis=0)
-        if not history:
-            belief = Belief.of_new(joint.counts.reshape(-1), len(joint.secret), len(self.steps))
-            return begin(belief, joint, self.guarantee, fraction)
-        known = moves[history[-1][0]]
-        stays = known.stays(history[-1][1] % len(people))
-        belief = self._beliefs[history].at(len(self.steps), known)
-        if not belief.own.any():
-            return keep_donor(belief, stays, people, self.guarantee)
-        return go_on(belief, stays, people, self.guarantee, fraction)
+        belief, stays = Belief.of_new(joint.counts.reshape(-1), len(joint.secret), len(self.steps)), Fraction(1)
+        if history:
+            known = moves[history[-1][0]]
+            belief = self._beliefs[history].at(len(self.steps), known)
+            stays = known.stays(history[-1][1] % len(joint.inputs))
+        return channel_for(belief, stays, joint, self.guarantee, self.budget_fraction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,56 +341,3 @@ def _decisions(channels: Mapping[History, DonorChannel], classes: Alphabet) -> d
         for history, channel in channels.items()
     ]
     return dict(zip(channels, decision_array(digests), strict=True))
-
-
-def _read(rows: _Rows, followed: IntArray, here: IntArray, classes: int) -> IntArray:
-    """What the channel of every row reads: the class of an own record, that of a donor's, or that the donor is gone."""
-    cells = here[followed]
-    is_own = followed == rows.numbers
-    return np.where(cells < 0, 2 * classes, cells % classes + np.where(is_own, 0, classes))
-
-
-def _carried(rows: _Rows, followed: IntArray, begins: IntArray, later: BoolArray, words: _Words) -> IntArray:
-    """The row whose record is published for each: of who is followed, or where another one begins of anybody else.
-
-    ``begins`` has the class of which another one begins, -1 where nobody does. In a first version it is anybody of the
-    class, evenly. In later ones, where the record is known not to be the person's own in any case, it is one of those
-    who are not published otherwise: so that everybody is published about once.
-    """
-    of_class = rows.cells % rows.classes
-    # Rows in an order that does not depend on that of the table.
-    order = np.arange(len(of_class))
-    if rows.key is not None:
-        digests = key_digests(rows.table, rows.key)
-        order = np.lexsort((digests[:, 1], digests[:, 0]))
-    row_of = {number: row for row, number in enumerate(rows.numbers.tolist())}
-    stands_for = np.array([row_of.get(number, -1) for number in followed.tolist()])
-    everybody = [order[of_class[order] == k] for k in range(rows.classes)]
-    first = np.flatnonzero((begins >= 0) & ~later)
-    stands_for[first] = _others([[everybody[begins[i]]] for i in first], first, stands_for, words, "first")
-    last = np.flatnonzero((begins >= 0) & later)
-    published = np.zeros(len(of_class), dtype=bool)
-    published[stands_for[(begins < 0) | ~later]] = True
-    left = [some[~published[some]] for some in everybody]
-    stands_for[last] = _others(
-        [[left[begins[i]], everybody[begins[i]]] for i in last], last, stands_for, words, "later"
-    )
-    return stands_for
-
-
-def _others(pools: list[list[IntArray]], rows: IntArray, stands_for: IntArray, words: _Words, purpose: str) -> IntArray:
-    """For each of some rows another one of the first of its pools that has others, each as likely, (k,).
-
-    Others are neither the row itself nor the one that stood for it.
-    """
-    candidates = []
-    for row, of_row in zip(rows.tolist(), pools, strict=True):
-        others = (pool[(pool != row) & (pool != stands_for[row])] for pool in of_row)
-        candidates.append(next((some for some in others if len(some)), np.zeros(0, dtype=np.int64)))
-    limits = np.array([len(some) for some in candidates], dtype=np.int64)
-    if (limits == 0).any():
-        raise DataError("a class of records has nobody but the person who is published; use fewer, larger classes")
-    if not len(rows):
-        return limits
-    drawn = uniform_below(limits, rows, lambda attempt: words.of(f"{_DONORS} {purpose} {attempt}"))
-    return np.array([some[number] for some, number in zip(candidates, drawn.tolist(), strict=True)])

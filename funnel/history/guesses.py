@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.guarantees.lip import LIP
+from funnel.history.donor_step import read_distributions
 from funnel.history.history_status import stand
 from funnel.history.step import Step
 from funnel.joint import FloatArray
@@ -43,14 +44,18 @@ def guesses(step: Step) -> Guesses:
     """
     if step.waves:
         return _row_by_row([guesses(wave) for wave in step.waves], [wave.joint.n for wave in step.waves])
-    # Any bound will do: what is decided of it is not asked for here, nor what noise leaves open of it.
-    status = stand(step.past, step.observed, LIP(1.0))
+    if step.own is None:
+        # Any bound will do: what is decided of it is not asked for here, nor what noise leaves open of it.
+        status = stand(step.past, step.observed, LIP(1.0))
+        nodes, people, read = status.nodes, status.people, status.distributions.values
+    else:
+        nodes, people, read = step.followed, *read_distributions(step)
     rows = step.library.astype(np.float64) / DENOMINATOR
-    shares = status.people / status.people.sum()
+    shares = people / people.sum()
     distribution = step.joint.p_secret
     before = after = uncertain_before = uncertain_after = 0.0
-    channels = step.channels_of(status.nodes)
-    for share, masses, channel in zip(shares, status.distributions.values, channels, strict=True):
+    channels = step.channels_of(nodes)
+    for share, masses, channel in zip(shares, read, channels, strict=True):
         # P(s | h) and P(s, y | h).
         alone, seen = masses.sum(axis=1), masses @ rows[channel].T
         before += share * float(alone.max())

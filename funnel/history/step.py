@@ -65,6 +65,8 @@ class Step:
         who knows changes the secret of the version first, and last what is not bounded.
     utility, alone, bound, entropy : float
         I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
+    own : float or None
+        Where whole records are published: the share of them that are expected to be people's own.
     released : pyarrow.Table or None
         The published columns, drawn by `funnel.History`.
     waves : tuple of Step
@@ -90,6 +92,7 @@ class Step:
     bound: float
     entropy: float
     worst_secret_of: str | None = None
+    own: float | None = None
     released: pa.Table | None = None
     waves: tuple[Step, ...] = ()
 

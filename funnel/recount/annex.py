@@ -173,6 +173,11 @@ def _figures(report: Json, protocol: Json) -> dict[str, float]:
         found |= {name: share for name, share in _links(report, protocol).items() if name in _GUESSED}
     if kept is not None:
         found |= _kept(kept, kept["whole"] if whole else kept, figures["rows"])
+    own = None if figures["history"] is None else figures["history"]["own"]
+    if own is not None:
+        # By value of the secret only how many records have the class of their person is told.
+        found = {name: value for name, value in found.items() if name not in ("kept_least", "kept_most")}
+        found["unchanged"] = own
     for table in report["estimated"]:
         if len(table["columns"]) == 1 and table["typical"] and table["largest"] is not None:
             column, typical, largest = table["columns"][0], table["typical"], table["largest"]

@@ -60,6 +60,8 @@ class Chapter:
         In the place of ``changes``, where these are known with noise alone: the distribution that stands for them.
     classes : mapping of ordinal to mapping of (state there, state here) to int, or None
         The same changes by whether people ever had other values till then, where that is counted.
+    read : int or None
+        How many inputs channels read, where these are not those of the cells.
 
     Raises
     ------
@@ -84,6 +86,7 @@ class Chapter:
     units: tuple[int, ...] | None = None
     distributions: Mapping[int, MoveDistribution] = field(default_factory=dict)
     classes: Mapping[int, Mapping[tuple[State, State], int]] | None = None
+    read: int | None = None
 
     def __post_init__(self) -> None:
         wrong = next(self._complaints(), None)
@@ -105,10 +108,10 @@ class Chapter:
         if any(not 0 <= after < self.c * self.a for table in self.changes.values() for _, after in table):
             yield "a change leads to a value that does not exist"
         for rows in self.channels.values():
-            totals = [0] * self.a
+            totals = [0] * (self.read or self.a)
             for row in rows:
                 for x, weight in row:
-                    if not 0 <= x < self.a or not 0 < weight <= WHOLE:
+                    if not 0 <= x < len(totals) or not 0 < weight <= WHOLE:
                         yield "a channel has a weight outside of its range"
                         return
                     totals[x] += weight
@@ -162,7 +165,7 @@ class Chapter:
     def tells(self, channel: int) -> bool:
         """Whether what a channel publishes depends on what somebody has."""
         rows = [[weight for _, weight in row] for row in self.channels[channel] if row]
-        return any(len(row) < self.a or len(set(row)) > 1 for row in rows)
+        return any(len(row) < (self.read or self.a) or len(set(row)) > 1 for row in rows)
 
     @cached_property
     def has_members(self) -> bool:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.history_bounds import HistoryFinding, judge_history
 from funnel.recount.path_distributions import HistoryDistribution
 from funnel.recount.promise import Promise, read_promise
-from funnel.recount.ratios import Ratio, level_above, sides_of, worse
+from funnel.recount.ratios import Ratio, Side, level_above, sides_of, worse
 
+# What tells people apart.
+Key = Any
 Record = tuple[str, ...]
 History = tuple[tuple[str, int], ...]
 Cell = tuple[str, int]
@@ -119,77 +122,45 @@ def judge_donors(
     return tuple(judging.version(place) for place in range(len(versions)))
 
 
-class _Judging:
-    """Versions that are judged one after the other."""
+class DonorObserver:
+    """What an observer believes of the people with every history, version after version.
+
+    Parameters
+    ----------
+    classes : int
+    secrets : sequence of str
+        All values.
+    sizes : sequence of mapping of cell to int
+        The people of every version.
+    moves : callable
+        Given the numbers of two versions what is known of how people change between them.
+    """
 
     def __init__(
         self,
-        promise: Promise,
-        class_of: Callable[[Record], str],
-        names: Sequence[str],
-        versions: Sequence[DonorVersion],
+        classes: int,
+        secrets: Sequence[str],
+        sizes: Sequence[Mapping[Cell, int]],
+        moves: Callable[[int, int], PlainMoves],
     ) -> None:
-        self._promise, self._names, self._versions = promise, list(names), versions
-        self._class_of, self._k = class_of, len(names)
-        self._place = {version.name: place for place, version in enumerate(versions)}
-        self._cells = [
-            {key: (secret, self._names.index(class_of(record))) for key, (secret, record) in version.people.items()}
-            for version in versions
-        ]
-        self._secrets = sorted({secret for cells in self._cells for secret, _ in cells.values()})
-        self._sizes = [Counter(cells.values()) for cells in self._cells]
-        self._histories: dict[str, History] = {}
-        # Whose record was published last, by key.
-        self._followed: dict[str, str] = {}
+        self._k, self._secrets, self._sizes, self._moves = classes, secrets, sizes, moves
+        self._place: dict[str, int] = {}
         self._after: dict[History, dict[State, int]] = {}
-        self._moves: dict[tuple[int, int], _PlainMoves] = {}
 
-    def version(self, t: int) -> DonorFindings:
-        """What is found of the version with a number, once those before are."""
-        version = self._versions[t]
-        having = Counter(self._histories.get(key, ()) for key in version.people)
-        complaints: list[str] = []
-        worst = [Ratio() for _ in sides_of(self._promise)]
-        moved, outside, unchanged, off = 0, 0, 0.0, [0.0] * self._k
-        for history, people in having.items():
-            weights = version.channels.get(history)
-            if weights is None or not self._is_channel(weights, history):
-                raise DataError("a history has no channel whose weights add up to one, or one that cannot be")
-            states = self._before(history, t)
-            found = self._judged(history, t, states, weights)
-            if not all(one.holds for one in found):
-                complaints.append(f"a history of {len(history)} versions leaves the bound with some output")
-            for one in found:
-                worst = worst if one.moved else [*map(worse, worst, one.worst)]
-            moved += people * any(one.moved for one in found)
-            outside += people * any(one.moved and one.outside for one in found)
-            own, by_class = self._published(history, states, weights)
-            unchanged += people * own
-            off = [one + people * more for one, more in zip(off, by_class, strict=True)]
-            self._publish(history, t, states, weights)
-        if max(map(abs, off)) > 1:
-            complaints.append("published records of a class are not as common as own ones would be")
-        complaints += self._drawn(t)
-        level = level_above(self._promise, sides_of(self._promise), worst)
-        figures = DonorFigures(level, moved, outside, unchanged / len(version.people))
-        return DonorFindings((*complaints, *_differing(figures, version.declared)), figures)
+    def begins(self, name: str) -> None:
+        """The next version is of this name."""
+        self._place[name] = len(self._place)
 
-    def _is_channel(self, weights: Weights, history: History) -> bool:
-        k = self._k
-        shaped = len(weights) == 2 * k and all(len(row) == 2 * k + 1 and min(row) >= 0 for row in weights)
-        if not shaped or any(sum(column) != _WHOLE for column in zip(*weights, strict=True)):
-            return False
-        # Who goes on is of the class that is read, and a first record begins.
-        return all(
-            not weight or (bool(history) and x in (y, k + y)) for y in range(k) for x, weight in enumerate(weights[y])
-        )
+    @property
+    def _t(self) -> int:
+        return len(self._place) - 1
 
-    def _before(self, history: History, t: int) -> dict[tuple[State, int], int]:
+    def states(self, history: History) -> dict[tuple[State, int], int]:
         """What is believed before a version, with what the channel reads; whole numbers up to a factor."""
         if not history:
-            return {(((s,), c, None), c): people for (s, c), people in self._sizes[t].items()}
+            return {(((s,), c, None), c): people for (s, c), people in self._sizes[self._t].items() if people}
         name, output = history[-1]
-        moves, k = self._between(self._place[name], t), self._k
+        moves, k = self._moves(self._place[name], self._t), self._k
         there, before = moves.staying(output % k)
         found: dict[tuple[State, int], int] = defaultdict(int)
         own: dict[State, int] = defaultdict(int)
@@ -205,57 +176,69 @@ class _Judging:
                 found[(path, c, cell), k + cell[1]] += mass * share * there
         return {state: mass for state, mass in found.items() if mass}
 
-    def _between(self, v: int, t: int) -> _PlainMoves:
-        if (v, t) not in self._moves:
-            self._moves[v, t] = _PlainMoves(self._cells[v], self._cells[t], self._sizes[v], self._sizes[t])
-        return self._moves[v, t]
-
-    def _judged(
-        self, history: History, t: int, states: Mapping[tuple[State, int], int], weights: Weights
-    ) -> list[HistoryFinding]:
-        """What an observer learns of the secret of every version."""
-        sides, inputs = sides_of(self._promise), 2 * self._k + 1
+    def judged(
+        self,
+        history: History,
+        states: Mapping[tuple[State, int], int],
+        weights: Weights,
+        sides: Sequence[Side],
+        node: int = 0,
+    ) -> list[tuple[int, HistoryFinding, HistoryDistribution]]:
+        """What an observer learns of the secret of every version that is in a history, and of this one."""
+        inputs = 2 * self._k + 1
         rows = tuple(tuple((x, weight) for x, weight in enumerate(row) if weight) for row in weights)
-        places = [*(self._place[name] for name, _ in history), t]
+        places = [*(self._place[name] for name, _ in history), self._t]
         found = []
         for u, place in enumerate(places):
             cells = [0] * (len(self._secrets) * inputs)
             for ((path, _, _), x), mass in states.items():
                 cells[self._secrets.index(path[u]) * inputs + x] += mass
             prior = self._prior(place, places[u - 1] if u else None)
-            found.append(judge_history(sides, sides, HistoryDistribution(0, cells, 0), rows, prior))
+            distribution = HistoryDistribution(node, cells, 0)
+            found.append((place, judge_history(sides, sides, distribution, rows, prior), distribution))
         return found
 
     def _prior(self, u: int, came_from: int | None) -> list[int]:
         """How common each secret is among the people of a version who came to it from another one, or all of them."""
-        cells, before = self._cells[u], None if came_from is None else self._cells[came_from]
-        counted = Counter(secret for key, (secret, _) in cells.items() if before is None or key in before)
+        counted: Counter[str] = Counter()
+        for (secret, _), people in (self._sizes[u] if came_from is None else self._moves(came_from, u).now).items():
+            counted[secret] += people
         return [counted[secret] for secret in self._secrets]
 
-    def _published(
+    def published(
         self, history: History, states: Mapping[tuple[State, int], int], weights: Weights
-    ) -> tuple[float, list[float]]:
-        """The probability of an own record, and by how much that of each class is off."""
+    ) -> tuple[float, list[list[float]]]:
+        """The probability of an own record, and that of every class of a person and output."""
         k, total = self._k, sum(states.values())
-        reads: Counter[int] = Counter()
-        for (_, x), mass in states.items():
-            reads[x] += mass
-        due = sum(reads[c] for c in range(k))
-        if not due:
-            # The record is known not to be the person's own: nothing is owed for it.
-            return 0.0, [0.0] * k
-        stays = [weights[c if history else k + c][c] * reads[c] for c in range(k)]
-        published = [sum((weights[c][x] + weights[k + c][x]) * reads[x] for x in reads) for c in range(k)]
-        off = [one / (total * _WHOLE) - reads[c] / due for c, one in enumerate(published)]
-        return sum(stays) / (total * _WHOLE), off
+        reads: dict[tuple[int, int], int] = defaultdict(int)
+        for ((_, c, _), x), mass in states.items():
+            reads[c, x] += mass
+        table = [[0] * (2 * k) for _ in range(k)]
+        for (c, x), mass in reads.items():
+            for y in range(2 * k):
+                table[c][y] += mass * weights[y][x]
+        own = sum(weights[c if history else k + c][c] * reads[c, c] for c in range(k))
+        whole = total * _WHOLE
+        return own / whole, [[one / whole for one in row] for row in table]
 
-    def _publish(self, history: History, t: int, states: Mapping[tuple[State, int], int], weights: Weights) -> None:
-        """What is believed once each output is published that somebody got."""
-        version, k = self._versions[t], self._k
-        seen = {y for key, y in version.outputs.items() if self._histories.get(key, ()) == history}
-        for y in seen:
+    def off(self, states: Mapping[tuple[State, int], int], table: Sequence[Sequence[float]]) -> list[float]:
+        """By how much records of each class are expected more often than own ones would be."""
+        k, due = self._k, [0] * self._k
+        for ((_, c, donor), _), mass in states.items():
+            due[c] += mass if donor is None else 0
+        # Where the record is known not to be the person's own, nothing is owed for it.
+        if not any(due):
+            return [0.0] * k
+        return [math.fsum(row[y] + row[k + y] for row in table) - due[y] / sum(due) for y in range(k)]
+
+    def publish(
+        self, history: History, states: Mapping[tuple[State, int], int], weights: Weights, outputs: Iterable[int]
+    ) -> None:
+        """What is believed once each of some outputs is published."""
+        k, name = self._k, list(self._place)[-1]
+        for y in outputs:
             after: dict[State, int] = defaultdict(int)
-            new = {cell: people for cell, people in self._sizes[t].items() if cell[1] == y % k}
+            new = {cell: people for cell, people in self._sizes[self._t].items() if cell[1] == y % k and people}
             for ((path, c, donor), x), mass in states.items():
                 told = mass * weights[y][x]
                 if not told:
@@ -268,75 +251,203 @@ class _Judging:
                     for cell, people in new.items():
                         after[path, c, cell] += told * people
             factor = math.gcd(*after.values()) or 1
-            self._after[(*history, (version.name, y))] = {state: mass // factor for state, mass in after.items()}
+            self._after[(*history, (name, y))] = {state: mass // factor for state, mass in after.items()}
+
+
+class _Judging:
+    """Versions that are judged one after the other."""
+
+    def __init__(
+        self,
+        promise: Promise,
+        class_of: Callable[[Record], str],
+        names: Sequence[str],
+        versions: Sequence[DonorVersion],
+    ) -> None:
+        self._promise, self._names, self._versions = promise, list(names), versions
+        self._class_of, self._k = class_of, len(names)
+        self._cells = [
+            {key: (secret, self._names.index(class_of(record))) for key, (secret, record) in version.people.items()}
+            for version in versions
+        ]
+        self._secrets = sorted({secret for cells in self._cells for secret, _ in cells.values()})
+        sizes = [Counter(cells.values()) for cells in self._cells]
+        self._histories: dict[str, History] = {}
+        # Whose record was published last, by key.
+        self._followed: dict[str, str] = {}
+        known: dict[tuple[int, int], PlainMoves] = {}
+
+        def moves(v: int, t: int) -> PlainMoves:
+            if (v, t) not in known:
+                was, now = self._cells[v], self._cells[t]
+                both = Counter((cell, now[key]) for key, cell in was.items() if key in now)
+                known[v, t] = PlainMoves(both, sizes[v], sizes[t])
+            return known[v, t]
+
+        self._observer = DonorObserver(self._k, self._secrets, sizes, moves)
+
+    def version(self, t: int) -> DonorFindings:
+        """What is found of the version with a number, once those before are."""
+        version, observer = self._versions[t], self._observer
+        observer.begins(version.name)
+        having = Counter(self._histories.get(key, ()) for key in version.people)
+        complaints: list[str] = []
+        sides = sides_of(self._promise)
+        worst = [Ratio() for _ in sides]
+        moved, outside, unchanged, off = 0, 0, 0.0, [0.0] * self._k
+        for history, people in having.items():
+            weights = version.channels.get(history)
+            if weights is None or not is_channel(weights, self._k, bool(history)):
+                raise DataError("a history has no channel whose weights add up to one, or one that cannot be")
+            states = observer.states(history)
+            found = [one for _, one, _ in observer.judged(history, states, weights, sides)]
+            if not all(one.holds for one in found):
+                complaints.append(f"a history of {len(history)} versions leaves the bound with some output")
+            for one in found:
+                worst = worst if one.moved else [*map(worse, worst, one.worst)]
+            moved += people * any(one.moved for one in found)
+            outside += people * any(one.moved and one.outside for one in found)
+            own, table = observer.published(history, states, weights)
+            unchanged += people * own
+            off = [one + people * more for one, more in zip(off, observer.off(states, table), strict=True)]
+            seen = {y for key, y in version.outputs.items() if self._histories.get(key, ()) == history}
+            observer.publish(history, states, weights, seen)
+        if max(map(abs, off)) > 1:
+            complaints.append("published records of a class are not as common as own ones would be")
+        complaints += self._drawn(t)
+        level = level_above(self._promise, sides, worst)
+        figures = DonorFigures(level, moved, outside, unchanged / len(version.people))
+        return DonorFindings((*complaints, *_differing(figures, version.declared)), figures)
 
     def _drawn(self, t: int) -> list[str]:
         """What is wrong with what was drawn and published; remembers whose records are published, and as what."""
-        version, cells, k = self._versions[t], self._cells[t], self._k
-        found: list[str] = []
-        drawn: dict[tuple[History, int], Counter[int]] = defaultdict(Counter)
-        begun: list[str] = []
-        later: list[str] = []
-        standing: set[str] = set()
-        for key, (_, of) in cells.items():
-            history, before = self._histories.get(key, ()), self._followed.get(key, key)
+        version, cells = self._versions[t], self._cells[t]
+        drawn = DonorDraws(
+            {key: of for key, (_, of) in cells.items()},
+            {key: self._followed.get(key, key) for key in cells},
+            version.outputs,
+            version.stands_for,
+            {key: version.channels[self._histories.get(key, ())] for key in cells},
+            {key for key in cells if not self._histories.get(key, ())},
+        )
+        found = list(drawn.complaints(self._k))
+        for key in cells:
+            now = version.stands_for[key]
+            if now in cells and version.released[key] != (
+                *version.people[now][1],
+                self._class_of(version.people[now][1]),
+            ):
+                found.append("a published record is not that of the person it stands for")
+                break
+        for key in cells:
+            self._histories[key] = (*self._histories.get(key, ()), (version.name, version.outputs[key]))
+            self._followed[key] = version.stands_for[key]
+        return found
+
+
+def is_channel(weights: Weights, k: int, later: bool) -> bool:
+    """Whether these are weights (2k, 2k + 1) of a channel: who goes on is of the class read, a first record begins."""
+    shaped = len(weights) == 2 * k and all(len(row) == 2 * k + 1 and min(row) >= 0 for row in weights)
+    if not shaped or any(sum(column) != _WHOLE for column in zip(*weights, strict=True)):
+        return False
+    return all(not weight or (later and x in (y, k + y)) for y in range(k) for x, weight in enumerate(weights[y]))
+
+
+@dataclass(frozen=True)
+class DonorDraws:
+    """What was drawn of the people of a version, by their keys.
+
+    Attributes
+    ----------
+    of_class : mapping of key to int
+    before : mapping of key to key, or None
+        Whose record was published last; their own of new people, None of who is gone, or of whom nobody knows.
+    outputs : mapping of key to int
+    stands_for : mapping of key to key, or None
+    channels : mapping of key to weights
+    new : set of key
+        Of whom nothing was published before.
+    unknown : set of key
+        Of whom nobody knows any more whose record was published last.
+    """
+
+    of_class: Mapping[Key, int]
+    before: Mapping[Key, Key | None]
+    outputs: Mapping[Key, int]
+    stands_for: Mapping[Key, Key | None]
+    channels: Mapping[Key, Weights]
+    new: Set[Key]
+    unknown: Set[Key] = frozenset()
+
+    def complaints(self, k: int) -> Iterator[str]:
+        """What is wrong with it, as sentences."""
+        found: dict[str, None] = {}
+        drawn: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+        begun: list[Key] = []
+        later: list[Key] = []
+        standing: set[Key | None] = set()
+        known = {id(weights): weights for weights in self.channels.values()}
+        for key, of in self.of_class.items():
+            before, y, now = self.before[key], self.outputs[key], self.stands_for[key]
+            if now is None or key in self.unknown:
+                continue
             own = before == key
-            x = cells[before][1] + (0 if own else k) if before in cells else 2 * k
-            y, now = version.outputs[key], version.stands_for[key]
-            stays = not history and y == k + of
-            if not version.channels[history][y][x]:
-                found.append("an output was drawn that has no weight")
-            if now not in cells or cells[now][1] != y % k:
-                found.append("a record is published as one of a class that it is not of")
+            x = self.of_class[before] + (0 if own else k) if before in self.of_class else 2 * k
+            stays = key in self.new and y == k + of
+            if not self.channels[key][y][x]:
+                found["an output was drawn that has no weight"] = None
+            if now not in self.of_class or self.of_class[now] != y % k:
+                found["a record is published as one of a class that it is not of"] = None
                 continue
             if (y < k or stays) != (now == before) or (now == key and not own):
-                found.append("a record goes on as that of another person, or begins as that of the same one")
-            if version.released[key] != (*version.people[now][1], self._class_of(version.people[now][1])):
-                found.append("a published record is not that of the person it stands for")
-            drawn[history, x][y] += 1
+                found["a record goes on as that of another person, or begins as that of the same one"] = None
+            drawn[id(self.channels[key]), x][y] += 1
             if now not in (before, key):
-                (later if history else begun).append(now)
-            if not history or now == before:
+                (begun if key in self.new else later).append(now)
+            if key in self.new or now == before:
                 standing.add(now)
-            self._followed[key], self._histories[key] = now, (*history, (version.name, y))
-        everybody = Counter(c for _, c in cells.values())
-        left = Counter(c for key, (_, c) in cells.items() if key not in standing)
+        everybody = Counter(self.of_class.values())
+        left = Counter(c for key, c in self.of_class.items() if key not in standing)
         # Where there is nobody else but a person and who stood for them, anybody of the class may begin.
-        if any(one in standing and left[cells[one][1]] > 2 for one in later):
-            found.append("a record begins as that of a person who is published already")
-        if _is_uneven(begun, cells, everybody) or _is_uneven(later, cells, left):
-            found.append("donors of a class are not drawn evenly")
-        return [*dict.fromkeys(found), *_unlikely(drawn, version.channels)]
+        if not self.unknown and any(one in standing and left[self.of_class[one]] > 2 for one in later):
+            found["a record begins as that of a person who is published already"] = None
+        if _is_uneven(begun, self.of_class, everybody) or _is_uneven(later, self.of_class, left):
+            found["donors of a class are not drawn evenly"] = None
+        yield from found
+        yield from _unlikely((known[number], x, counts) for (number, x), counts in drawn.items())
 
 
-def _is_uneven(begun: Sequence[str], cells: Mapping[str, Cell], sizes: Mapping[int, int]) -> bool:
+def _is_uneven(begun: Sequence[Key], of_class: Mapping[Key, int], sizes: Mapping[int, int]) -> bool:
     """Whether one person is a donor more often than by chance, if each is drawn from all but two of so many."""
-    times = Counter(cells[one][1] for one in begun)
+    times = Counter(of_class[one] for one in begun)
     for one, load in Counter(begun).items():
-        c = cells[one][1]
+        c = of_class[one]
         log = math.log(math.comb(times[c], load)) + math.log(max(1, sizes[c])) - load * math.log(max(1, sizes[c] - 2))
         if log < math.log(_RARELY):
             return True
     return False
 
 
-class _PlainMoves:
+class PlainMoves:
     """What is known of two versions: who changes from which cell to which, and how many leave."""
 
     def __init__(
-        self, was: Mapping[str, Cell], now: Mapping[str, Cell], before: Mapping[Cell, int], after: Mapping[Cell, int]
+        self, both: Mapping[tuple[Cell, Cell], int], before: Mapping[Cell, int], after: Mapping[Cell, int]
     ) -> None:
-        both: dict[Cell, Counter[Cell]] = defaultdict(Counter)
-        for key, cell in was.items():
-            if key in now:
-                both[cell][now[key]] += 1
-        rows = {cell: both[cell] or Counter(after) for cell in {*before, *after}}
+        moved: dict[Cell, Counter[Cell]] = defaultdict(Counter)
+        self.now: Counter[Cell] = Counter()
+        """The people in both, by their cell now."""
+        for (was, now), people in both.items():
+            moved[was][now] += people
+            self.now[now] += people
+        everybody = Counter({cell: people for cell, people in after.items() if people})
+        rows = {cell: moved[cell] or everybody for cell in {*before, *after}}
         self.scale = math.lcm(*(row.total() for row in rows.values()))
         """What every row of the kernel adds up to."""
         self.kernel = {
             cell: {to: people * (self.scale // row.total()) for to, people in row.items()} for cell, row in rows.items()
         }
-        self._both, self._before = both, before
+        self._both, self._before = moved, before
 
     def staying(self, c: int) -> tuple[int, int]:
         """How many people of a class are there still, and how many there were."""
@@ -353,16 +464,17 @@ def _differing(found: DonorFigures, declared: DonorFigures) -> list[str]:
     return [f"declared are {declared}, and found {found}"]
 
 
-def _unlikely(drawn: Mapping[tuple[History, int], Counter[int]], channels: Mapping[History, Weights]) -> list[str]:
-    """Whether what was drawn is less likely than chance allows, of all histories and what was read together.
+def _unlikely(drawn: Iterable[tuple[Weights, int, Counter[int]]]) -> Iterator[str]:
+    """Whether what was drawn is less likely than chance allows, of all channels and what was read together.
 
     By types: m draws come to shares q with a probability of at most ``e^(-m D(q, p))``, and to one of at most
     ``C(m + b - 1, b - 1)`` shares of b outputs.
     """
     log = 0.0
-    for (history, x), counts in drawn.items():
+    for weights, x, counts in drawn:
         m = counts.total()
-        possible = {y: row[x] / _WHOLE for y, row in enumerate(channels[history]) if row[x]}
-        log += math.log(math.comb(m + len(possible) - 1, len(possible) - 1))
+        possible = {y: row[x] / _WHOLE for y, row in enumerate(weights) if row[x]}
+        log += math.log(math.comb(m + len(possible) - 1, len(possible) - 1)) if possible else 0.0
         log -= math.fsum(count * math.log(count / (m * possible[y])) for y, count in counts.items() if y in possible)
-    return ["outputs are not drawn as the channels say"] if log < math.log(_RARELY) else []
+    if log < math.log(_RARELY):
+        yield "outputs are not drawn as the channels say"

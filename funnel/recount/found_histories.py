@@ -165,6 +165,8 @@ class VersionHistories(ObservedHistories):
         With noise: the same of the people that public tables lead one to expect.
     noise : sequence of (float, mapping of str to sequence of int)
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
+    own : float or None
+        Where whole records are published: the share of them that are expected to be people's own.
     """
 
     name: str
@@ -180,6 +182,7 @@ class VersionHistories(ObservedHistories):
     followed: int
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
+    own: float | None = None
 
     def few_complaints(self, entry: Entry, protocol: Json) -> Iterator[str]:
         """Second, third, … rows that tell of their values where there are few: to put those right would tell them.
@@ -279,6 +282,8 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
     histories = found.followed if since > 0 else found.histories
     if stated["histories"] is None or not found.histories <= stated["histories"] <= histories:
         yield f"its people had {found.histories:,} histories, and another number was stated"
+    if "own" in stated and not _is_share(stated["own"], found.own, since / max(1, found.people + found.missing)):
+        yield f"{found.own!r} of its records are expected to be people's own, and another share was stated"
     if "observers" in stated:
         named = [(one["observer"], one["secret_of"], one["bounded"]) for one in stated["observers"]]
         if named != [(one.observer, one.secret_of, one.bounded) for one in found.observers]:
@@ -286,6 +291,11 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
         for told, one in zip(stated["observers"], found.observers, strict=False):
             of_secret = "" if one.secret_of is None else f" of the secret in {one.secret_of}"
             yield from _of_people(told, one, f"for {one.observer}{of_secret}", since)
+
+
+def _is_share(stated: float | None, found: float | None, room: float) -> bool:
+    """Whether a share is the one that was found, up to that of people of whom nobody can tell any more."""
+    return stated is found if stated is None or found is None else abs(stated - found) <= room + _LEVEL
 
 
 def _of_people(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from funnel.errors import SpecError
 from funnel.recount.chapters import NEW, Chapter, Rows, Tree
+from funnel.recount.donor_register import DonorRegister
 from funnel.recount.expected import Attending, Expected, lost_by_version
 from funnel.recount.found_histories import Decided, RegisterHistories, VersionHistories, expected_histories
 from funnel.recount.history_bounds import HistoryFinding, Tally, Undecided, judge_history
@@ -102,7 +103,10 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
         if promise is not None:
             promises[-1] = promise
         tree = Tree([entry.chapter for entry in entries])
-        judging = _Judging(database, tree, entries, missing, coming is not None)
+        if len({entry.classes is None for entry in entries}) > 1:
+            raise SpecError("nothing is proven of versions of whole records and of others together")
+        kind = DonorRegister if entries[0].classes is not None else _Judging
+        judging = kind(database, tree, entries, missing, coming is not None)
         versions = once(
             lambda: tuple(judging.versions(promises)),
             lambda: (promises, missing, coming, [(one.digest, _digests(one)) for one in entries]),

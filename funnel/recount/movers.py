@@ -78,7 +78,8 @@ def observer_complaints(entries: Sequence[Entry], asked_for: Sequence[str] | Non
         As the spec names them; None for all that can be.
     """
     if asked_for is None:
-        both = all(entry.chapter.classes is not None for entry in entries)
+        # Of whole records who changed and who never did is not told apart.
+        both = all(entry.chapter.classes is not None and entry.classes is None for entry in entries)
         asked_for = (TRANSITIONS, MOVER_STAYER) if both else (TRANSITIONS,)
     if set(entries[-1].observers) != set(asked_for):
         yield f"is bounded for {', '.join(entries[-1].observers)}, and the spec asks for {', '.join(asked_for)}"

@@ -143,11 +143,14 @@ def _counted(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]
     changing = (_TEXTS["changing"] if noisy else _TEXTS["changing_exactly"]) if later else ""
     if package["funnel:privacy"].get("rowsOf"):
         changing = _TEXTS["rows"]
+    ratios = "\n".join(f"| {' | '.join(row)} |" for row in zip(*_ratios(protocol, cells), strict=True))
+    if by_class and package["funnel:privacy"]["people"] == "same":
+        return _TEXTS["followed"].format(ratios=ratios), files
     return _TEXTS["as_usual"].format(
         up_to=up_to,
         changing=changing,
         instead=_TEXTS["donors"].format(secret=secret) if by_class else _TEXTS["instead"],
-        ratios="\n".join(f"| {' | '.join(row)} |" for row in zip(*_ratios(protocol, cells), strict=True)),
+        ratios=ratios,
         **(_R_WITH_NOISE if noisy else _R_ALONE),
     ), files
 

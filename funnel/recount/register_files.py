@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,7 @@ from funnel.recount.noisy_moves import NoisyChanges, NoisyDepartures, NoisyMeans
 from funnel.recount.reading import read
 from funnel.recount.register_tables import (
     COLUMNS,
+    DONORS,
     ENTRY,
     EXPECTED,
     FORGOTTEN,
@@ -80,6 +81,8 @@ class Entry:
         unlike it; where that is counted.
     left_open : OpenTables or None
         Where the bound is to hold under every set of tables that its noise leaves open: what these follow from.
+    classes : JSON object or None
+        Where whole records are published: the classes that inputs are, as ``classes.json`` has them.
     """
 
     folder: Path
@@ -101,6 +104,21 @@ class Entry:
     expected: Expected | None = None
     second_rows: tuple[tuple[int, int], ...] | None = None
     left_open: OpenTables | None = None
+    classes: Mapping[str, Any] | None = None
+
+    @property
+    def donors(self) -> Path | None:
+        """The table of whose records were published, where these are whole."""
+        return None if self.classes is None else self.folder / DONORS
+
+    @property
+    def told(self) -> tuple[Symbols, tuple[tuple[int, ...], ...]]:
+        """What is published, and its weights given every input: of whole records the class, however it comes about."""
+        if self.classes is None:
+            return self.chapter.outputs, self.effective
+        k = self.chapter.a
+        both = zip(self.effective[:k], self.effective[k:], strict=True)
+        return self.chapter.inputs, tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in both)
 
     @property
     def protected(self) -> bool:
@@ -192,7 +210,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         raise damaged(folder / ENTRY, "is no entry of a register") from None
     tables: dict[str, list[tuple[Any, ...]]] = {}
     for name, columns in COLUMNS.items():
-        if name in (PEOPLE, ROWS, FORGOTTEN) or (name == EXPECTED and name not in files):
+        if name in (PEOPLE, ROWS, FORGOTTEN, DONORS) or (name == EXPECTED and name not in files):
             continue
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
@@ -236,6 +254,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         reserve=Fraction(str(said["reserve"])),
         units=None if units is None else tuple(read(Count, count) for row in units for count in row),
         classes=None if units is not None or said.get("noise") is not None else classes,
+        read=None if said.get("classes") is None else 2 * a + 1,
     )
     return Entry(
         folder=folder,
@@ -257,6 +276,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
         second_rows=_given(tuple[_Pair, ...], said.get("second_rows")),
         left_open=_left_open(said, moves, row_moves),
+        classes=said.get("classes"),
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ENTRY = "entry.json"
 PEOPLE, ROWS, FORGOTTEN, EXPECTED = "people.parquet", "rows.parquet", "forgotten.parquet", "expected.parquet"
+DONORS = "donors.parquet"
 COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {
@@ -34,6 +35,7 @@ COLUMNS = {
     "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     EXPECTED: {"node": "BIGINT", "people": "DOUBLE"},
     FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
+    DONORS: {"high": "UBIGINT", "low": "UBIGINT", "of_high": "UBIGINT", "of_low": "UBIGINT"},
     PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "changed": "TINYINT", "node": "BIGINT"},
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }
@@ -126,6 +128,8 @@ class Named:
         People who are counted in the entry and not in that table, as they are forgotten.
     rows : str or None
         SHA-256 of the table of their rows, where people have several.
+    donors : str or None
+        SHA-256 of the table of whose records were published, where these are whole.
     """
 
     folder: str
@@ -133,6 +137,7 @@ class Named:
     people: str
     missing: Count
     rows: str | None = None
+    donors: str | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,8 @@ def head_complaints(head: Head, entries: Sequence[Entry]) -> Iterator[str]:
             yield f"the people of {one.folder} are not those that the head of the register names"
         if one.rows != (None if found.chapter.units is None else file_digest(found.rows)):
             yield f"the rows of {one.folder} are not those that the head of the register names"
+        if one.donors != (None if found.donors is None else file_digest(found.donors)):
+            yield f"the donors of {one.folder} are not those that the head of the register names"
 
 
 def chain_complaints(entries: Sequence[Entry]) -> Iterator[str]:

@@ -122,16 +122,17 @@ def channel_complaints(
         Its public frequencies, where noise protects the exact ones.
     """
     chapter = entry.chapter
-    if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
+    outputs, effective = entry.told
+    if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(outputs):
         yield "has other values than the register"
         return
     xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
-    told = [[released.weights[released.outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
+    told = [[released.weights[released.outputs.index(symbol)][x] for x in xs] for symbol in outputs]
     if public is None and is_invariant(content):
-        yield from average_complaints(entry.effective, [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)])
+        yield from average_complaints(effective, [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)])
     yield from rounding_complaints(
         told,
-        entry.effective,
+        effective,
         chapter,
         read_promise(chapter.guarantee).kind == "perfect",
         off=content["rounded"],

@@ -183,7 +183,7 @@ def read_chapters(
             joint,
             since,
             channel,
-            dense(tables[CHANNELS], b, a),
+            dense(tables[CHANNELS], b, entry.inputs_read),
             followed["node"].astype(np.int64),
             followed["channel"].astype(np.int64),
             entry.first,

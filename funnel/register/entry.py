@@ -16,6 +16,7 @@ from funnel.frequencies.limits import bounds_of, moves_limit
 from funnel.frequencies.noise import Noise
 from funnel.history.changes import MoveLimits
 from funnel.joint import Joint
+from funnel.release.classes_document import ClassesDocument
 from funnel.release.document import (
     Count,
     CountRow,
@@ -38,7 +39,7 @@ NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
     "followed.parquet",
     "effective.parquet",
 )
-ROWS, EXPECTED = "rows.parquet", "expected.parquet"
+ROWS, EXPECTED, DONORS = "rows.parquet", "expected.parquet", "donors.parquet"
 TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
 
 _FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
@@ -112,6 +113,10 @@ class RegisterEntry(Document):
         With noise, where records are estimated from: by how much published values are more common than is expected.
     left_open : OpenPart or None
         Where the bound holds under every set of tables that noise leaves open: what these follow from.
+    classes : ClassesDocument or None
+        Where whole records are published: the classes that ``inputs`` are. Channels then read the class of an own
+        record, that of a donor's, or that the donor is gone, and ``outputs`` are each class twice: the same person goes
+        on, or another one begins.
     first : int
         Number of the first history (node) that this version added; 0 is the history of new people.
     units : tuple of tuples of int or None
@@ -154,6 +159,7 @@ class RegisterEntry(Document):
     means: MeansPart | None = None
     departures: DeparturesPart | None = None
     left_open: OpenPart | None = None
+    classes: ClassesDocument | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
@@ -168,6 +174,11 @@ class RegisterEntry(Document):
         if not np.array_equal(np.maximum(noisy, 0), counts.counts):
             raise SpecError("its counts are not the noisy ones without those below 0")
         return replace(counts, bounds=bounds_of(noisy, Noise(self.noise, 0.0, self.left_open.beta)))
+
+    @property
+    def inputs_read(self) -> int:
+        """How many inputs its channels read."""
+        return len(self.inputs.symbols) if self.classes is None else 2 * len(self.inputs.symbols) + 1
 
     @cached_property
     def limits(self) -> tuple[MoveLimits, ...] | None:
@@ -238,6 +249,7 @@ class HeadEntry(Part):
     """An entry as the head knows it: its folder, and the SHA-256 (hex) of entry.json and of people.parquet.
 
     ``rows`` is the SHA-256 (hex) of rows.parquet, where people have several rows; ``missing`` is then about these.
+    ``donors`` is that of donors.parquet, where whole records are published: whose each was.
     ``missing`` people of the version are not in people.parquet, because they are forgotten; its counts have them still.
     """
 
@@ -247,6 +259,7 @@ class HeadEntry(Part):
     entry: Sha256
     people: Sha256
     rows: Sha256 | None = None
+    donors: Sha256 | None = None
     missing: Count
 
 

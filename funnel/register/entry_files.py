@@ -16,7 +16,18 @@ import pyarrow.parquet as pq
 from funnel.errors import LedgerError
 from funnel.joint import IntArray
 from funnel.protocol import WeightArray
-from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, EXPECTED, FOLLOWED, FORGOTTEN, NODES, PEOPLE, ROWS
+from funnel.register.entry import (
+    CHANGES,
+    CHANNELS,
+    DONORS,
+    EFFECTIVE,
+    EXPECTED,
+    FOLLOWED,
+    FORGOTTEN,
+    NODES,
+    PEOPLE,
+    ROWS,
+)
 from funnel.release.files import Sink
 from funnel.tables import arrow_numbers
 
@@ -35,6 +46,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     PEOPLE: _schema(high=pa.uint64(), low=pa.uint64(), cell=pa.int32(), changed=pa.int8(), node=pa.int64()),
     # All rows of units, in the order in which they were drawn: ``row`` is from 1, ``node`` the history after it.
     ROWS: _schema(high=pa.uint64(), low=pa.uint64(), row=pa.int32(), cell=pa.int32(), node=pa.int64()),
+    # Whose record was published last for a person, as ``high`` and ``low`` are; 0 and 0 once they are forgotten.
+    DONORS: _schema(high=pa.uint64(), low=pa.uint64(), of_high=pa.uint64(), of_low=pa.uint64()),
     # Those who are forgotten and still get an answer that depends on nothing.
     FORGOTTEN: _schema(high=pa.uint64(), low=pa.uint64()),
     # Row r is the history ``first + r``: that of its parent and then this output.

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +30,12 @@ from funnel.release.files import FileRef, Sink, private_folder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.answers import answers
 from funnel.sampling.key_column import KEY_COLUMN, key_array, stored_digests
-from funnel.sampling.keyed import DIGEST_BYTES, RecordKey, decision_keys
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, RecordKey, decision_keys
 from funnel.sampling.row_words import RowWords, decision_key
 from funnel.tables import arrow_numbers
+
+if TYPE_CHECKING:
+    from funnel.register.donor_rows import DonorRows
 
 FOLLOWED = "followed.parquet"
 FORGOTTEN_CHANNEL = "forgotten"
@@ -45,6 +49,7 @@ def follow_snapshot(
     record_key: RecordKey,
     work: Path,
     progress: Progress = quiet,
+    donors: DonorRows | None = None,
 ) -> Snapshot:
     """The snapshot as it is drawn: with the channel of everybody's history, and keys of what was decided about them.
 
@@ -57,6 +62,9 @@ def follow_snapshot(
     record_key : RecordKey
         With the register's secret.
     work : Path
+    donors : DonorRows, optional
+        Where whole records are published: whose each is. The snapshot then has the numbers of these records, and says
+        whose was published last.
 
     Returns
     -------
@@ -66,11 +74,8 @@ def follow_snapshot(
     """
     if HISTORY_COLUMN in pq.read_schema(snapshot.data.path).names:
         raise DataError(f"a column is named {HISTORY_COLUMN!r}, as the channels of histories are; rename it")
-    key = decision_key(record_key)
+    deciding = Deciding(step, record_key)
     channels = pa.array([*map(str, range(len(step.library))), FORGOTTEN_CHANNEL], pa.string())
-    several = range(1, (MOST_ROWS if step.waves else 1) + 1)
-    forgotten = [_forgotten_decision(step, row) for row in several]
-    decisions = decision_array([*step.decision_digests(step.followed), *forgotten])
     private_folder(work)
     done = 0
     path = work / FOLLOWED
@@ -79,24 +84,43 @@ def follow_snapshot(
         sink = stack.enter_context(Sink(path))
         files = zip(row_groups(snapshot.data.checked()), row_groups(people.histories.checked()), strict=True)
         for group, histories in files:
-            nodes = histories.column(0).to_numpy()
-            at = _followed(step, nodes)
-            channel = np.append(step.drawn_from, [len(step.library)] * len(forgotten))[at]
-            keys = decision_keys(stored_digests(group), decisions[at], key)
-            names = [name for name in group.schema.names if name != KEY_COLUMN]
+            channel, keys = deciding.of(histories.column(0).to_numpy(), stored_digests(group))
             column = pa.DictionaryArray.from_arrays(arrow_numbers(channel.astype(np.int32)), channels)
-            batch = pa.RecordBatch.from_arrays(
-                [*(group.column(name) for name in names), column, key_array(keys)],
-                names=[*names, HISTORY_COLUMN, KEY_COLUMN],
-            )
+            told = {name: group.column(name) for name in group.schema.names if name != KEY_COLUMN}
+            told |= {HISTORY_COLUMN: column}
+            told |= {} if donors is None else donors.columns(done, done + group.num_rows)
+            batch = pa.RecordBatch.from_arrays([*told.values(), key_array(keys)], names=[*told, KEY_COLUMN])
             if writer is None:
                 writer = stack.enter_context(
-                    pq.ParquetWriter(sink, batch.schema, compression="zstd", use_dictionary=[*names, HISTORY_COLUMN])
+                    pq.ParquetWriter(sink, batch.schema, compression="zstd", use_dictionary=[*told])
                 )
             writer.write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
             done += batch.num_rows
             progress("noting histories", done, snapshot.rows)
     return dataclasses.replace(snapshot, data=FileRef(str(path), sink.sha256))
+
+
+class Deciding:
+    """Which channel people draw from given their history, and what their random bits are derived from.
+
+    Parameters
+    ----------
+    step : Step
+    record_key : RecordKey
+        With the register's secret.
+    """
+
+    def __init__(self, step: Step, record_key: RecordKey) -> None:
+        several = range(1, (MOST_ROWS if step.waves else 1) + 1)
+        forgotten = [_forgotten_decision(step, row) for row in several]
+        self._step, self._key = step, decision_key(record_key)
+        self._channels = np.append(step.drawn_from, [len(step.library)] * len(forgotten))
+        self._decisions = decision_array([*step.decision_digests(step.followed), *forgotten])
+
+    def of(self, nodes: IntArray, digests: DigestArray) -> tuple[IntArray, DigestArray]:
+        """The channels of people with these histories and digests, and the keys of records and decisions."""
+        at = _followed(self._step, nodes)
+        return np.asarray(self._channels[at]), decision_keys(digests, self._decisions[at], self._key)
 
 
 def drawn_people(

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError, LedgerError, SpecError
-from funnel.register.entry import FORGOTTEN, PEOPLE, ROWS
+from funnel.register.entry import DONORS, FORGOTTEN, PEOPLE, ROWS
 from funnel.register.entry_files import row_type
 from funnel.register.journal import COMING, PREPARING
 from funnel.register.people import PersonArray, SortedFile, people_of, places, write_people
@@ -154,6 +154,11 @@ def forget(register: Register, asked: PersonArray, *, entirely: bool = False) ->
                 versions.append(entry.name)
                 rows += erasing.count
                 known |= erasing.found
+            if (known_donors := register.donors(ordinal)) is not None:
+                # Also where they are donors of others alone.
+                sha256, _ = write_people(target, _without_donors(SortedFile(*known_donors), asked), DONORS)
+                files[f"{entry.folder}/{DONORS}"] = FileRef(str(target / DONORS), sha256)
+                entries[ordinal] = entries[ordinal].model_copy(update={"donors": sha256})
         erasing = _Erasing(None if register.forgotten is None else SortedFile(*register.forgotten), asked)
         before = list(erasing.kept())
         if not known.any() and not (entirely and erasing.count):
@@ -187,6 +192,18 @@ class _Erasing:
             self.found[at[there]] = True
             self.count += int(np.count_nonzero(there))
             yield piece[~there]
+
+
+def _without_donors(file: SortedFile, asked: PersonArray) -> Iterator[PersonArray]:
+    """Whose records were published for others than some people; where it was theirs, nobody's any more."""
+    for piece in _Erasing(file, asked).kept():
+        donors = people_of(np.stack([piece["of_high"], piece["of_low"]], axis=1), row_type(FORGOTTEN))
+        order = np.argsort(donors, order=("high", "low"), kind="stable")
+        gone = np.zeros(len(piece), dtype=bool)
+        gone[order] = places(asked, donors[order]) >= 0
+        for name in ("of_high", "of_low"):
+            piece[name][gone] = 0
+        yield piece
 
 
 def _value(text: str, kind: str) -> int | str:

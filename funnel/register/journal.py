@@ -13,6 +13,7 @@ from secrets import token_hex
 from funnel.errors import DataError, LedgerError
 from funnel.readers.source_files import file_digest
 from funnel.register.entry import (
+    DONORS,
     ENTRY,
     FORGOTTEN,
     HEAD,
@@ -233,7 +234,8 @@ class Journal:
         if self.forgotten is not None:
             require_digest(*self.forgotten)
         for entry in self.entries:
-            for name in (PEOPLE, *([] if entry.units is None else [ROWS]), *entry.files):
+            more = [name for name, is_there in ((ROWS, entry.units), (DONORS, entry.classes)) if is_there is not None]
+            for name in (PEOPLE, *more, *entry.files):
                 if not (self.root / entry.folder / name).is_file():
                     raise lost(f"{self.root / entry.folder / name} is gone")
 

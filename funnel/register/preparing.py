@@ -16,9 +16,10 @@ from funnel.history.observed import Secrets
 from funnel.history.past import Chapter
 from funnel.joint import IntArray, Joint
 from funnel.register.chapters import write_chapter
-from funnel.register.entry import ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
+from funnel.register.entry import DONORS, ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
 from funnel.register.journal import COMING, PREPARING, Prepared
 from funnel.register.register import Register
+from funnel.release.classes_document import ClassesDocument
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
 from funnel.release.frequencies_document import ChangesPart
 
@@ -43,6 +44,8 @@ class DrawnPeople:
         From a row of a unit to the next.
     second : ndarray of int64, shape (c, 2), optional
         By secret, units whose second row has the published input of the first, and whose has another one; exact.
+    donors : FileRef, optional
+        Where whole records are published: the file of whose each is.
     """
 
     chapter: Chapter
@@ -52,6 +55,7 @@ class DrawnPeople:
     first: Joint | None = None
     within: Changes | None = None
     second: IntArray | None = None
+    donors: FileRef | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,8 @@ class EntryTerms:
         With noise: who is expected to have which history from then on.
     is_robust : bool
         Whether the bound holds under every set of tables that noise leaves open.
+    classes : ClassesDocument, optional
+        Where whole records are published.
     """
 
     series: str
@@ -88,6 +94,7 @@ class EntryTerms:
     people_counted: int | None = None
     expected: Expected | None = None
     is_robust: bool = False
+    classes: ClassesDocument | None = None
 
 
 def prepare_entry(
@@ -117,8 +124,9 @@ def prepare_entry(
     try:
         entry = _entry(register, noted, terms, frequencies, working)
         shutil.move(noted.people.checked(), working / PEOPLE)
-        if noted.unit_rows is not None:
-            shutil.move(noted.unit_rows.checked(), working / ROWS)
+        for file, name in ((noted.unit_rows, ROWS), (noted.donors, DONORS)):
+            if file is not None:
+                shutil.move(file.checked(), working / name)
         entry_sha256 = write_whole(working / ENTRY, entry.to_bytes()).sha256
         everybody = noted.chapter.joint.n if terms.people_counted is None else terms.people_counted
         known = HeadEntry(
@@ -126,6 +134,7 @@ def prepare_entry(
             entry=entry_sha256,
             people=noted.people.sha256,
             rows=None if noted.unit_rows is None else noted.unit_rows.sha256,
+            donors=None if noted.donors is None else noted.donors.sha256,
             missing=everybody - noted.rows,
         )
         before, forgotten = ((), None) if register.head is None else (register.head.entries, register.head.forgotten)

@@ -18,10 +18,11 @@ from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, check
 from funnel.history.past import Chapter, Past
 from funnel.joint import Joint
 from funnel.register.chapters import read_chapters, read_expected
-from funnel.register.entry import PEOPLE, ROWS, RegisterHead
+from funnel.register.entry import DONORS, PEOPLE, ROWS, RegisterHead
 from funnel.register.entry_files import lost
 from funnel.register.journal import Journal
 from funnel.register.people import SortedFile, Tally
+from funnel.release.classes_document import ClassesDocument
 from funnel.release.files import private_folder
 
 REGISTERS, LOCK = "registers", "lock"
@@ -114,6 +115,11 @@ class Register(Journal):
         known = self._require_head().entries[ordinal]
         return None if known.rows is None else (self.root / known.folder / ROWS, known.rows)
 
+    def donors(self, ordinal: int) -> tuple[Path, str] | None:
+        """The file of whose records were published in a version, and its SHA-256 (hex); None of no whole records."""
+        known = self._require_head().entries[ordinal]
+        return None if known.donors is None else (self.root / known.folder / DONORS, known.donors)
+
     def people(self, ordinal: int) -> tuple[Path, str]:
         """The file of the people of a version, and its SHA-256 (hex)."""
         known = self._require_head().entries[ordinal]
@@ -160,6 +166,27 @@ class Register(Journal):
                 f"the record key of the register {self.name} was {_kinds(entry.key_kinds)}, and is now "
                 f"{_kinds(key_kinds)}: a number and its text are different keys, so that nobody would be known again; "
                 "give the columns the type they had"
+            )
+
+    @property
+    def classes(self) -> ClassesDocument | None:
+        """The classes of whole records, which are those of the first version; None of no whole records."""
+        return self.entries[0].classes if self.entries else None
+
+    def require_alike(self, *, whole: bool) -> None:
+        """Make sure that whole records are published in all versions or in none.
+
+        Raises
+        ------
+        SpecError
+            If it is otherwise in those that are there.
+        """
+        if self.entries and whole != (self.classes is not None):
+            one, other = ("one channel over few columns", "whole records of many")
+            here, now = (one, other) if whole else (other, one)
+            raise SpecError(
+                f"the register {self.name} has versions of {here} about these people, and this one would be of {now}: "
+                "nothing is proven of both together; publish those columns, or name another register in [history]"
             )
 
     def observers(self, asked: Sequence[str] | None) -> tuple[str, ...]:

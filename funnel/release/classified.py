@@ -41,7 +41,12 @@ class CountedClasses:
 
 
 def classify_records(
-    spec: ReleaseSpec, joint: Joint, codings: Codings, source_sha256: str | None, progress: Progress
+    spec: ReleaseSpec,
+    joint: Joint,
+    codings: Codings,
+    source_sha256: str | None,
+    progress: Progress,
+    kept: RecordClasses | None = None,
 ) -> CountedClasses:
     """The classes that records are counted and drawn by: those of the file that the spec names, or grown ones.
 
@@ -55,6 +60,8 @@ def classify_records(
     source_sha256 : str or None
         Digest of the source, which must not be the one that a file was made from.
     progress : callable
+    kept : RecordClasses, optional
+        The classes of earlier versions about the same people, which are those of this one.
 
     Raises
     ------
@@ -66,13 +73,17 @@ def classify_records(
     """
     if (reason := spec.not_by_class) is not None:
         raise SpecError(f"{len(joint.inputs):,} combinations of published values are drawn by classes, but {reason}")
-    given = None if spec.groups.classes is None else ClassesDocument.read(spec.resolve(spec.groups.classes))
-    if given is None:
+    named = spec.groups.classes
+    if kept is not None:
+        named = "the first version about these people"
+        classes = _fitting(kept, joint, codings.labels, named)
+    elif named is None:
         classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress)
         if spec.groups.at_once:
             knowing = budgets_of(parse_guarantee(spec.guarantee.canonical)).knowing
             classes = parts_by_need(joint, classes, knowing, spec.groups.at_once)
     else:
+        given = ClassesDocument.read(spec.resolve(named))
         if given.source is not None and given.source.sha256 == source_sha256:
             raise SpecError(
                 f"[groups] classes: {spec.groups.classes} was made from this very source, and its questions are to be "
@@ -92,16 +103,16 @@ def classify_records(
         counted = widened(counted, {column: codings[column].labels for column in spec.secret}, counted.inputs)
     if empty := int((counted.counts.sum(axis=0) == 0).sum()):
         raise DataError(
-            f"no record is of {empty:,} of the {len(classes.names):,} classes of {spec.groups.classes}, and a record "
+            f"no record is of {empty:,} of the {len(classes.names):,} classes of {named}, and a record "
             "that comes to a class takes the place of a donor there; make the file with a larger min_records, or from "
             "records that are more like these"
         )
-    if given is not None and spec.frequencies.kind.groups_values:
+    if named is not None and spec.frequencies.kind.groups_values:
         # Values are grouped for a threshold; given classes are not.
         found = Disclosure(counted, class_rules(spec))
         if not found.passes:
             raise DataError(
-                f"the classes of {spec.groups.classes} break {listed(found.broken)} of [disclosure] under the "
+                f"the classes of {named} break {listed(found.broken)} of [disclosure] under the "
                 f"threshold: {breaches_sentence(found)}; make the file with a larger min_records in [groups], or from "
                 "records that are more like these"
             )
@@ -112,8 +123,8 @@ def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence
     """These classes, if they are about the columns of a joint, and ask for some of their values."""
     if sorted(classes.columns) != sorted(joint.inputs.columns):
         raise DataError(
-            f"[groups] classes: {name} is about {', '.join(classes.columns)}, and published are "
-            f"{', '.join(joint.inputs.columns)}; make it for these columns with funnel classes"
+            f"the classes of {name} are about {', '.join(classes.columns)}, and published are "
+            f"{', '.join(joint.inputs.columns)}; publish the same columns, or make a file for these with funnel classes"
         )
     for column in classes.columns:
         asked = {
@@ -124,8 +135,8 @@ def _fitting(classes: RecordClasses, joint: Joint, labels: Mapping[str, Sequence
         }
         if asked and not asked & {*labels[column]}:
             raise DataError(
-                f"[groups] classes: {name} has points for values of {column!r}, and none of them is one here; take the "
-                "recoding of the spec that the file was made by, and list its values in [categories] under noise"
+                f"the classes of {name} have points for values of {column!r}, and none of them is one here; take the "
+                "recoding of the spec that they were made by, and list its values in [categories] under noise"
             )
     return replace(classes, columns=joint.inputs.columns)
 

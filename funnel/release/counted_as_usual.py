@@ -22,6 +22,7 @@ from funnel.joint import IntArray
 from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
 
 # A group that is told of has one of so many records.
 LEAST_GROUP = 1_000
@@ -124,6 +125,11 @@ def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
         places = output_places(folder.data, protocol)
         counts = np.bincount(places, minlength=len(protocol.outputs))
         return PlainCounts.of(protocol, counts, count_noise(folder, protocol)), places
+    if folder.numbers.is_file() and PublicReport.read(folder.numbers).figures.history is not None:
+        raise SpecError(
+            "whole records of the same people are those of donors who are followed, and how far a table of them varies "
+            "is not known; count the column of the classes, whose probabilities are in protocol.json"
+        )
     try:
         table = pq.read_table(folder.data)
     except (pa.ArrowException, OSError) as error:

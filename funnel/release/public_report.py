@@ -125,13 +125,15 @@ class HistoryObserver(Part):
 class History(Part):
     """What everybody who keeps all versions can conclude; no counts of people or histories.
 
-    ``outside_at_most`` is the most of all observers and secrets that are bounded.
+    ``outside_at_most`` is the most of all observers and secrets that are bounded. ``own`` is the share of whole records
+    that are expected to be those of the people they stand for; None where outputs of one channel are published.
     """
 
     versions: int = Field(ge=1)
     share_alone: Probability
     outside_at_most: Probability
     observers: tuple[HistoryObserver, ...] = ()
+    own: Probability | None = None
 
 
 class Figures(Part):

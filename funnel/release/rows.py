@@ -103,7 +103,7 @@ class Rows:
     probe : str
         What the sampler answered where outputs meet, see `funnel.sampling.probe`.
     donors : str or None
-        Whose place records took, where whole ones are published.
+        Whose place records took, where whole ones are published and these are not followed.
     words : WordsDocument
         Statistics of the words that were drawn with.
     """

@@ -58,6 +58,10 @@ def compute_figures(report: PublicReport, protocol: ProtocolDocument) -> Figures
     figures |= linked
     if report.unchanged is not None:
         figures |= _unchanged(report.unchanged, report.figures.rows, is_by_class(report, protocol))
+        if report.figures.history is not None and report.figures.history.own is not None:
+            # Of donors who are followed records stay less often than their class.
+            figures = {name: share for name, share in figures.items() if not name.startswith("kept_")}
+            figures["unchanged"] = report.figures.history.own
         figures |= _observers(report.unchanged)
     return figures | _groups(report)
 

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
-from funnel.errors import EntropyError
+from funnel.errors import DataError, EntropyError
 from funnel.joint import FloatArray, IntArray
 from funnel.sampling.random_words import WordArray
 
 Codes = npt.NDArray[np.int64]
 RECORD_COLUMN: Final = "(record)"
 """The column of a snapshot that has the number of every record among the different ones."""
+STANDING_COLUMN: Final = "(standing)"
+"""Over versions: whose record was published last, the person's own or a donor's, of which class it is now, or gone."""
 
 # That a word is drawn again is less likely than 2^-24: this many times in a row are a broken source.
 _MOST_ATTEMPTS = 8
@@ -76,6 +78,8 @@ class Donors:
     evenly : bool
         Whether whoever comes to a class takes the place of any person there, each as likely, instead: then what
         observers of one column conclude is known exactly.
+    followed : bool
+        Whether it is decided already whose record is published: the number that a row has is that of it.
     """
 
     columns: tuple[str, ...]
@@ -85,6 +89,7 @@ class Donors:
     of_record: IntArray
     counts: IntArray
     evenly: bool = False
+    followed: bool = False
 
     @classmethod
     def of(
@@ -222,7 +227,14 @@ class Donors:
         ------
         EntropyError
             If the source of random words is broken.
+        DataError
+            If a record that was decided on is of another class than was drawn.
         """
+        if self.followed:
+            words(0)
+            if (self.of_record[records] != classes).any():
+                raise DataError("whose record is published is not of the class that was drawn; run the release again")
+            return records
         out = np.array(records)
         moved = np.flatnonzero(classes != self.of_record[records])
         taken, into = records[moved], classes[moved]

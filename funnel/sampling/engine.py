@@ -46,7 +46,7 @@ class Drawn:
     probe : str
         What the sampler answers where outputs meet, see `funnel.sampling.probe`.
     donors : str or None
-        Whose place records take, where whole ones are published.
+        Whose place records take, where whole ones are published and these are not followed.
     """
 
     counts: DrawnCounts
@@ -207,7 +207,7 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
         )
     streams = zip(*(done.words for done in drawn), strict=True)
     words = dict(zip(plan.purposes, (together(some) for some in streams), strict=False))
-    taken = None if plan.donors is None else donors_digest(plan.donors)
+    taken = None if plan.donors is None or plan.donors.followed else donors_digest(plan.donors)
     return Drawn(counts, words, probe_digest(plan.protocol), taken)
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Guarantees that are kept by classes of records, and those that are where classes follow from other people's.
 _BY_CLASS = ("lip", "alip", "ldp", "pml", "attribute")
 _BY_GIVEN_CLASS = ("rlip", "ralip", "rldp", "rpml", "rattribute")
+# And those that donors who are followed keep over versions about the same people.
+_BY_FOLLOWED = ("lip", "alip", "ldp", "pml")
 # Those that are for observers of known columns.
 _BY_KNOWN = ("srlip", "rsrlip")
 # Those for which known columns are named.
@@ -316,12 +318,8 @@ def _why_not_at_once(spec: ReleaseSpec) -> str | None:
 
 def _why_not_whole(spec: ReleaseSpec, known: str = "") -> str | None:
     """Why whole records cannot be drawn whatever the bound is; known: the setting for observers of any columns."""
-    if spec.register is not None:
-        return (
-            "an observer who links versions about the same people would see whose records are their own, since these "
-            'stay and those of donors change; write [history] people = "different" if no person is in two versions, or '
-            "publish fewer columns"
-        )
+    if spec.register is not None and (reason := _why_not_followed(spec)) is not None:
+        return reason
     counts_alike = known or ('utility = "estimation"' if spec.utility == "estimation" else "")
     if counts_alike and "weights" in spec.mechanism.model_fields_set:
         return f"{counts_alike} leaves as many records as can be, so [mechanism] weights has no effect; take it out"
@@ -329,6 +327,37 @@ def _why_not_whole(spec: ReleaseSpec, known: str = "") -> str | None:
         return (
             "variance, weight and numbers that are drawn within intervals are of values that are drawn one by one; "
             "take them out, or publish fewer columns"
+        )
+    return None
+
+
+def _why_not_followed(spec: ReleaseSpec) -> str | None:
+    """Why whole records of the same people cannot be those of donors who are followed from version to version."""
+    from funnel.guarantees import parse_guarantee
+
+    guarantee, history = parse_guarantee(spec.guarantee.canonical), spec.history
+    other = f"write {_DIFFERENT}, or publish fewer columns"
+    if spec.unit is not None:
+        return f"donors who are followed are not there yet for several rows of one person; take unit out, or {other}"
+    if spec.frequencies.kind.is_noisy:
+        return (
+            "which donors of the same people leave, and who changes how, is counted exactly, which noise would not "
+            f'protect; write protection = "threshold" in [frequencies], or {other}'
+        )
+    if guarantee.name not in _BY_FOLLOWED or guarantee.is_perfect or spec.publishes_secret:
+        return (
+            f'guarantee = "{guarantee}" is no bound on what an observer concludes who sees where a record of the same '
+            f'people goes on and where another one begins; write guarantee = "lip:1.0", or {other}'
+        )
+    if spec.utility != "information" or spec.groups.known_columns:
+        return (
+            "of the same people as many records go on as the bound allows, and nothing else is aimed at; take utility "
+            f"and known out, or {other}"
+        )
+    if history is not None and (spec.asks_for_movers or spec.bounded_secrets != "all"):
+        return (
+            "whole records of the same people are bounded for who knows every change, and for the secrets of all "
+            f"versions; take observers and secrets out of [history], or {other}"
         )
     return None
 

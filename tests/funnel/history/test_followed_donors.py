@@ -12,8 +12,12 @@ import pytest
 import funnel
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.history.followed_donors import FollowedDonors, _carried, _Rows, _Words
+from funnel.history.donor_draws import StandIns, draw_outputs
+from funnel.history.followed_donors import FollowedDonors, _Rows, _Words
+from funnel.history.library import balanced
+from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.keyed import RecordKey
+from funnel.sampling.random_words import WordStream
 from tests.donor_panels import SECRET, ByLetter, judged, panel, published
 
 
@@ -145,25 +149,45 @@ def test_what_cannot_be_kept_is_refused() -> None:
     assert len(followed.steps) == 2
 
 
+def stand_ins(of_class: list[int]) -> StandIns:
+    """Of rows in order, with fresh words."""
+    return StandIns(np.array(of_class), np.arange(len(of_class)), lambda _: WordStream().words(len(of_class)))
+
+
 def test_a_class_of_one_person_has_no_donor() -> None:
-    rows = _Rows(panel(4, 1, seed=1, leaves=0)[0], np.arange(4), np.array([0, 0, 0, 1]), 2, None)
     begins, later = np.array([1, -1, -1, -1]), np.zeros(4, dtype=bool)
-    words = _Words(rows, np.zeros((4, 2), dtype=np.uint64))
-    assert _carried(rows, np.arange(4), begins, later, words).tolist() == [3, 1, 2, 3]
+    donors = stand_ins([0, 0, 0, 1])
+    assert donors.drawn(np.arange(4), begins, later).tolist() == [3, 1, 2, 3]
     with pytest.raises(DataError, match="nobody but the person"):
-        _carried(rows, np.arange(4), begins[::-1].copy(), later, words)
+        donors.drawn(np.arange(4), begins[::-1].copy(), later)
 
 
 def test_who_begins_later_is_one_who_is_not_published_otherwise() -> None:
-    rows = _Rows(panel(4, 1, seed=1, leaves=0)[0], np.arange(4), np.zeros(4, dtype=np.int64), 1, None)
-    words, later = _Words(rows, np.zeros((4, 2), dtype=np.uint64)), np.ones(4, dtype=bool)
+    donors, later = stand_ins([0, 0, 0, 0]), np.ones(4, dtype=bool)
     # The first two go on as the first one; of the others, each is left, and nobody begins as themselves.
-    followed, begins = np.array([0, 0, 2, 3]), np.array([-1, -1, 0, 0])
+    standing, begins = np.array([0, 0, 2, 3]), np.array([-1, -1, 0, 0])
     for _ in range(20):
-        assert set(_carried(rows, followed, begins, later, words).tolist()[2:]) <= {1, 2, 3}
-        assert _carried(rows, followed, begins, later, words).tolist()[2] in (1, 3)
+        assert set(donors.drawn(standing, begins, later).tolist()[2:]) <= {1, 2, 3}
+        assert donors.drawn(standing, begins, later).tolist()[2] in (1, 3)
     # Where nobody is left but themselves, it is anybody else.
-    assert _carried(rows, np.array([0, 1, 2, 3]), np.array([-1, -1, -1, 0]), later, words).tolist()[3] in (0, 1, 2)
+    assert donors.drawn(np.arange(4), np.array([-1, -1, -1, 0]), later).tolist()[3] in (0, 1, 2)
+
+
+def test_whose_record_may_not_begin_is_no_donor() -> None:
+    donors = StandIns(np.zeros(4, dtype=np.int64), np.array([0, 1, 3]), lambda _: WordStream().words(4))
+    found = {donors.drawn(np.arange(4), np.array([0, -1, -1, -1]), np.zeros(4, bool)).tolist()[0] for _ in range(60)}
+    assert found == {1, 3}
+
+
+def test_an_output_is_of_the_class_that_the_same_word_gives_where_the_two_are_one() -> None:
+    random = np.random.default_rng(2)
+    rows = balanced((random.dirichlet(np.ones(6), size=5).T * 2.0**63).astype(np.uint64)[None])[0]
+    codes, words = random.integers(0, 5, 4_000), random.integers(0, 2**64, 4_000, dtype=np.uint64)
+    outputs = draw_outputs(rows, codes, words)
+    of_class = rows[:3] + rows[3:]
+    assert (outputs % 3 == ChannelSampler(np.ascontiguousarray(of_class), of_class[:, -1]).draw(codes, words)).all()
+    shares = np.bincount(outputs[codes == 0], minlength=6) / (codes == 0).sum()
+    assert np.abs(shares - rows[:, 0] / 2.0**63).max() < 0.1
 
 
 def test_another_decision_has_unrelated_words() -> None:

@@ -12,8 +12,8 @@ from funnel.recount.followed_donors import judge_donors
 from tests.donor_panels import ByLetter, class_of, judged, panel, plain_version, published
 from tests.sabotage.patching import Patch, patched
 
-BELIEFS, CHANNELS, DONORS = (
-    f"funnel.history.{name}" for name in ("donor_beliefs", "donor_channels", "followed_donors")
+BELIEFS, CHANNELS, DRAWS, DONORS = (
+    f"funnel.history.{name}" for name in ("donor_beliefs", "donor_channels", "donor_draws", "followed_donors")
 )
 GUARANTEE = funnel.LIP(0.5)
 MUTANTS = {
@@ -36,14 +36,12 @@ MUTANTS = {
         ),
     ],
     "every record stays": [(DONORS, ".take(stands_for)", ".take(np.arange(len(stands_for)))")],
-    "records of others are read as own ones": [(DONORS, "np.where(is_own, 0, classes)", "np.where(is_own, 0, 0)")],
-    "the same donor for everybody": [(DONORS, "[some[number] for some, number", "[some[0] for some, number")],
-    "people begin who are published already": [(DONORS, "[left[begins[i]], everybody", "[everybody")],
-    "one word for all with a history": [(DONORS, "(read[at], drawn[at])", "(read[at], drawn[at][:1].repeat(len(at)))")],
+    "records of others are read as own ones": [(DRAWS, "np.where(is_own, 0, classes)", "np.where(is_own, 0, 0)")],
+    "the same donor for everybody": [(DRAWS, "[some[number] for some, number", "[some[0] for some, number")],
+    "people begin who are published already": [(DRAWS, "[left[begins[i]], everybody", "[everybody")],
+    "one word for all": [(DRAWS, ".draw(codes, words)", ".draw(codes, words[:1].repeat(len(codes)))")],
     "who is followed is forgotten": [(DONORS, "self._followed[number] = int(", "self._followed[number] = 0 * int(")],
-    "no record begins as a donor's": [
-        (DONORS, "np.where(begins, outputs - len(joint.inputs), -1)", "np.full(len(begins), -1)")
-    ],
+    "no record begins as a donor's": [(DRAWS, "np.where(begins, outputs - classes, -1)", "np.full(len(begins), -1)")],
 }
 
 
@@ -65,7 +63,7 @@ def test_nothing_is_found_without_one() -> None:
 
 
 def test_a_record_does_not_begin_as_that_of_the_person_again() -> None:
-    tables = panel(300, 2, seed=0)
+    tables = panel(900, 2, seed=0)
     versions = [
         plain_version(step, table, ByLetter.columns, "ill")
         for step, table in zip(published(tables, GUARANTEE), tables, strict=True)
