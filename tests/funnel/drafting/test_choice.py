@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -781,6 +782,12 @@ class TestWhatStrangersTablesHold:
         assert "15 of 1,200 records have no value of ill, too few to be protected apart" in notes(
             tmp_path, table, Answers(("ill",), None)
         )
+        path = tmp_path / "spec.toml"
+        path.write_text(path.read_text().replace('protection = "noise"\nepsilon = 1.0', 'protection = "none"'))
+        folder = make_release(path)
+        # The report does not say that nobody was left out.
+        assert json.loads((folder.root / "report.json").read_text())["source"]["dropped"] is None
+        assert "left out because a value was missing" not in (folder.root / "report.html").read_text()
 
     @pytest.mark.parametrize("none", [None, "NA"])
     @pytest.mark.parametrize("which", ["key", "unit"])
