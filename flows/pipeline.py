@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -63,6 +64,12 @@ from funnel.sample_size import doubts, rare_secrets
 from funnel.source.columns import resolved_columns
 from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
+
+# A warning about a release from whose records no share can be estimated.
+_SILENT = (
+    "the bound leaves so little of the records that no share can be estimated from them: publish fewer columns, with "
+    "fewer categories, or take more records"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +274,7 @@ def _run_steps(
         "fresh": decision.fresh,
         "drawn": isinstance(decision, Draw),
         "cached": cached,
-        "warnings": warnings,
+        "warnings": [*told["warnings"], *warnings],
         # Of the columns as the spec asks for them; what is kept is of what this left.
         **({} if (left := taken.read_codings().grouping_kept) == 1 else {"grouping_kept": left}),
     }
@@ -358,10 +365,17 @@ def _release(
     return told, Done(published, snapshot, protected, optimised, drawn.channel, audited), late
 
 
+def silent(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A warning where the report has tables of errors, and of none of them a share can be estimated."""
+    return [_SILENT] if tables and all(table["typical"] is None for table in tables) else []
+
+
 def _answer(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:
     """What a run says of the version that it made."""
     audited, folder, protection = draft.audited, draft.folder, draft.protected.protection
     distribution, mechanism = audited.distribution, draft.optimised.protocol.mechanism
+    # As the report says it.
+    tables = json.loads(folder.numbers.read_text(encoding="utf-8"))["estimated"]
     return {
         "guarantee": distribution.guarantee,
         "level": distribution.level,
@@ -375,8 +389,9 @@ def _answer(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:
         "certificate": certificate_of(content.certified, mechanism, audited),
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
-        "dropped": protection.kind.exact(run.snapshot.dropped),
+        "dropped": None if run.spec.source.selects_present else protection.kind.exact(run.snapshot.dropped),
         "outside": audited.outside,
+        "warnings": silent(tables),
         "frequencies": protection.model_dump(),
         "history": history_summary(draft.findings),
     }

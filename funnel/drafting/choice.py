@@ -10,6 +10,7 @@ from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
 from funnel.drafting.look import Column, Look
 from funnel.drafting.people import People, RowsOfPeople, people_of
+from funnel.drafting.periods import day_forms
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
 from funnel.settings.groups import AtOnce
@@ -114,7 +115,8 @@ def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None
     """
     columns = {column.name: column for column in look.columns}
     choice = _choose(look, roles, answers, rows, columns)
-    return replace(choice, notes=(*choice.notes, *value_notes(choice.coarse, columns, choice.publish)))
+    notes = (*_of_records_left_out(choice, look.rows, columns), *value_notes(choice.coarse, columns, choice.publish))
+    return replace(choice, notes=(*choice.notes, *notes))
 
 
 def is_named(column: Column, rows: int) -> bool:
@@ -159,7 +161,7 @@ def _choose(
         rarest = min(_rarest(one, columns[one.column]) * one.size for one in values) * persons // look.rows
         return values, several, rarest // several, max(4, min(persons // records, rarest // of_rarest) // several)
 
-    values, several, _, open_to = of_secret(NAMED, _RAREST)
+    values, several, rarest, open_to = of_secret(NAMED, _RAREST)
     base = Choice(
         secret=secret,
         publish=inputs,
@@ -167,14 +169,18 @@ def _choose(
         invariant=not people.unit or people.has_members,
         noise=not people.has_members,
         coarse=tuple(values),
-        present=tuple(one.column for one in values if one.left_out),
+        present=(
+            *(one.column for one in values if one.left_out),
+            *(name for name in (*people.key, *people.unit) if columns[name].missing),
+        ),
         **vars(replace(people, notes=(*notes, *people.notes))),
     )
     if people.people == "same":
         most = _ROWS if people.unit else _HISTORIES
         kept = _over_versions(base, chosen, look.rows, min(most, open_to), publish, answers.people)
         if kept is not None:
-            return kept
+            cells = math.prod(one.size for one in kept.coarse if one.column in kept.publish)
+            return replace(kept, notes=(*kept.notes, *_of_few_records(values, rarest, cells)))
         base = replace(base, people=None, why={}, notes=(*notes, _one_version(base, len(chosen), inputs != publish)))
     if inputs != publish:
         open_to = of_secret(NAMED, _RAREST_PUBLISHED, _RECORDS_PUBLISHED)[3]
@@ -203,6 +209,16 @@ def _of_merged_secrets(values: Sequence[Coarse]) -> Iterator[str]:
                 f"{listed(groups)} of {one.column} is protected as one value: a bound for each value that few records "
                 "have changes most records"
             )
+
+
+def _of_records_left_out(choice: Choice, rows: int, columns: dict[str, Column]) -> Iterator[str]:
+    """How many records are left out, since they have no value of the secret, or of what says whose they are."""
+    for name in choice.present:
+        why = "too few to be protected apart" if name in choice.secret else "so nobody knows whose they are"
+        yield (
+            f"{columns[name].missing:,} of {rows:,} records have no value of {name}, {why}, and are left out, as "
+            "[source.where] says"
+        )
 
 
 def _of_few_records(values: Sequence[Coarse], rarest: int, cells: int) -> Iterator[str]:
@@ -381,22 +397,27 @@ def _named(
                     f"{option} names {name!r}, which tells whose record it is, so it is neither secret nor published; "
                     f"take it out, or name it with --key or --unit{amounts}"
                 )
-            if columns[name].values < 2:
+            if columns[name].is_constant(look.rows, _SECRET_SHARE if option == "--secret" else SHARE):
                 raise SpecError(f"{option} names {name!r}, which is the same in every record; name another column")
             _require_named(columns[name], option, look.rows)
     if answers.publish is not None:
         return answers.secret, tuple(dict.fromkeys(answers.publish)), ()
     free = [column for column in roles.free if column.name not in tells]
     rare = [one for one in free if not is_named(one, look.rows)]
-    texts = [one.name for one in free if one in rare or (one.kind == "text" and one.values > max(200, look.rows / 10))]
+    many = [one for one in free if one.kind == "text" and one.values > max(200, look.rows / 10)]
+    texts = [one.name for one in free if one in rare or (one in many and len(day_forms(one)) != 1)]
     publish = tuple(one.name for one in free if one.name not in texts and one.name not in answers.secret)
-    if not publish:
-        raise SpecError("no column is left to publish: all are secret, tell people apart, or are the same everywhere")
-    out = [*texts, *(one.name for one in (*roles.apart, *roles.weights) if one.name not in tells | {*texts})]
-    notes = [
+    unusable = [
         f"{printable(name) or 'a column without a name'} is left out, since {why}"
         for name, why in look.left_out.items()
     ]
+    if not publish:
+        why = "all are secret, tell people apart, are the same everywhere, or have values that hardly anybody has"
+        raise SpecError(f"no column is left to publish: {'; '.join([why, *unusable])}")
+    out = [*texts, *(one.name for one in (*roles.apart, *roles.weights) if one.name not in tells | {*texts})]
+    notes = unusable
+    if alike := [column.name for column in roles.alike]:
+        notes.append(f"left out of all columns, since every record has the same value: {listed(alike)}")
     if out:
         notes.append(
             f"left out of all columns: {listed(out)} (names, weights, free text, or values that hardly anybody has)"

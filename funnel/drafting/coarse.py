@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from funnel.disclosure.value_order import in_order
-from funnel.drafting.look import Column
+from funnel.drafting.look import MISSING, Column
 from funnel.drafting.periods import Periods, name_of_periods, periods_of
 from funnel.drafting.roles import is_wide
 from funnel.drafting.spellings import every_spelling, written_groups
 from funnel.settings.recode import OTHER, Recode
-from funnel.settings.source import SourceSettings
 from funnel.source.learning import round_edges
 from funnel.wording import printable
 
-MISSING: str = SourceSettings.model_fields["missing_label"].default
 # Values that fewer records have are not named in a spec.
 NAMED = 10
 # How the name of a category ends that most has one value of and the others have not.
@@ -119,13 +117,18 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
         return _dated(column, periods, most, least, missing)
     if is_wide(column) and column.kind == "number":
         return _binned(column, most, least, missing)
+    spelt = column.spellings
     named = {value: count for value, count in column.counts.items() if count >= NAMED}
     if len(named) < 2:
         # Of a table of few records the two most common ones, so that there is something to tell.
         named = dict(column.counts.most_common(2))
+    if len(named) < len(column.counts) or not column.complete:
+        # What the source calls Other is in one category with what is not named.
+        named = {value: count for value, count in named.items() if OTHER not in (value, *spelt.get(value, ()))}
     if len(named) > _LISTED:
-        return Coarse(column.name, most, minimum_count=least, left_out=missing.left_out, spellings=column.spellings)
-    if column.kind == "number" and not column.labels and all(re.fullmatch("[0-9]+", value) for value in column.counts):
+        return Coarse(column.name, most, minimum_count=least, left_out=missing.left_out, spellings=spelt)
+    whole = column.kind == "number" and all(re.fullmatch(r"[0-9]+(\.0+)?", value) for value in column.counts)
+    if whole and not column.labels:
         return _counted(column, most, least, missing)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
     room = most - missing.apart
@@ -143,6 +146,11 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     others = [OTHER] if unnamed else []
     if others and not ordered:
         groups = {name: (*values, OTHER) for name, values in groups.items()}
+    elif others and unnamed < least:
+        sizes = {name: sum(named[value] for value in groups.get(name, (name,))) for name in categories}
+        rarest = min(categories, key=sizes.__getitem__)
+        groups[f"{rarest}{OTHERS}"] = (*groups.pop(rarest, (rarest,)), OTHER)
+        categories, others = [f"{rarest}{OTHERS}" if name == rarest else name for name in categories], []
     if missing.few:
         _add_missing(groups, categories[-1])
     alone = others if ordered or not groups else []
@@ -150,12 +158,12 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     return Coarse(
         column.name,
         max(size, 2),
-        (*order, *others, *missing.listed),
+        (*order, *([OTHER] if unnamed else []), *missing.listed),
         # A value may have line breaks, which no name of a category has.
         {printable(name): values for name, values in groups.items()},
         complete=True,
         left_out=missing.left_out,
-        spellings={value: column.spellings[value] for value in order if value in column.spellings},
+        spellings={value: spelt[value] for value in order if value in spelt},
     )
 
 
@@ -191,7 +199,7 @@ def _add_missing(groups: dict[str, tuple[str, ...]], category: str) -> None:
 
 def _counted(column: Column, most: int, least: int, missing: _Missing) -> Coarse:
     """Few whole numbers, such as counts: each by itself, and those that few have with their neighbours."""
-    counts = {value: column.counts[value] for value in sorted(column.counts, key=int)}
+    counts = {value: column.counts[value] for value in sorted(column.counts, key=float)}
     runs = _runs(counts, most - missing.apart, least)
     if all(len(run) == 1 for run in runs) and min(counts.values()) >= NAMED and not missing.few:
         size, listed = max(len(runs) + missing.apart, 2), (*counts, *missing.listed)

@@ -14,7 +14,7 @@ from funnel.databases import names_database
 from funnel.drafting.choice import Answers, Choice, choose, is_named
 from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.look import Column, Look, look_at
-from funnel.drafting.observers import classes_of, with_all_known, with_known_columns
+from funnel.drafting.observers import Classes, classes_of, unfit_columns, with_all_known, with_known_columns
 from funnel.drafting.people import RowsOfPeople, rows_of_people, table_of
 from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import DataError, OutputError, SpecError
@@ -183,9 +183,7 @@ def draft_file(
         def spec_of(one: Choice) -> ReleaseSpec:
             return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
 
-        classes, asked = None, choice
-        while choice.min_records is not None and (classes := classes_of(spec_of(choice), progress)) is None:
-            choice = _of_fewer_columns(choice, asked, look, roles, answers, file.parent, progress)
+        choice, classes = _with_classes(choice, look, roles, answers, spec_of, file.parent, progress)
         if choice.min_records is not None:
             choice = with_known_columns(choice, answers.known, look, roles, spec_of, classes, progress)
         elif answers.known:
@@ -221,6 +219,39 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
         "bound is about one row"
     )
     return replace(choice, notes=(*choice.notes, note))
+
+
+def _with_classes(
+    choice: Choice,
+    look: Look,
+    roles: Roles,
+    answers: Answers,
+    spec_of: Callable[[Choice], ReleaseSpec],
+    folder: Path,
+    progress: Progress,
+) -> tuple[Choice, Classes | None]:
+    """The choice, of fewer columns where whole records have no classes: without those that are unfit for them first."""
+    if choice.min_records is None:
+        return choice, None
+    if (classes := classes_of(spec_of(choice), progress)) is not None:
+        return choice, classes
+    notes: tuple[str, ...] = ()
+    alike, deciding = unfit_columns(spec_of(choice))
+    left = tuple(name for name in choice.publish if name not in (*alike, *deciding))
+    if len(left) < len(choice.publish) and {*left} - {*choice.secret}:
+        if alike:
+            few = f"too few records with some value of {listed(choice.secret)} have other values than most"
+            notes += (f"left out, since {few}: {listed(alike)}",)
+        if deciding:
+            notes += (f"left out, since each tells most of {listed(choice.secret)} by itself: {listed(deciding)}",)
+        known = tuple(name for name in answers.known if name in left)
+        choice = _chosen(look, roles, replace(answers, publish=left, known=known), folder, progress)
+        classes = None if choice.min_records is None else classes_of(spec_of(choice), progress)
+    asked = choice
+    while choice.min_records is not None and classes is None:
+        choice = _of_fewer_columns(choice, asked, look, roles, answers, folder, progress)
+        classes = None if choice.min_records is None else classes_of(spec_of(choice), progress)
+    return replace(choice, notes=(*choice.notes, *notes)), classes
 
 
 def _of_fewer_columns(

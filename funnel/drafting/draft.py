@@ -248,9 +248,8 @@ def _source(look: Look, choice: Choice) -> list[str]:
         column, value = choice.wave
         lines += [*_reason(choice.why.get("wave")), f"{toml_key(column)} = {list_of_texts([value])}"]
     for column in choice.present:
-        lines.append(
-            f"{toml_key(column)} = {{ missing = false }}{_NOTE}records without a value are left out: too few to protect"
-        )
+        why = "too few to protect" if column in choice.secret else "nobody knows whose they are"
+        lines.append(f"{toml_key(column)} = {{ missing = false }}{_NOTE}records without a value are left out: {why}")
     return [*lines, ""]
 
 

@@ -22,6 +22,7 @@ from funnel.readers.formats import open_source
 from funnel.readers.formats.loaded import labels_of
 from funnel.readers.opened_source import Source
 from funnel.settings.fields import MAX_LABEL
+from funnel.settings.source import SourceSettings
 from funnel.spec import ReleaseSpec
 
 Kind = Literal["text", "number", "date", "truth", "other"]
@@ -29,6 +30,8 @@ Kind = Literal["text", "number", "date", "truth", "other"]
 # Records that are looked at, and different values of a column that are counted.
 MOST_ROWS = 1_000_000
 MOST_VALUES = 100_000
+# What records without a value are called in a release.
+MISSING: str = SourceSettings.model_fields["missing_label"].default
 # What people and programs write where a value is missing.
 MARKERS = frozenset(
     (
@@ -48,6 +51,7 @@ MARKERS = frozenset(
         "null",
         "NaN",
         "nan",
+        MISSING,
     )
 )
 # Names of what tells people apart; those that counts have too only at the end, as in "case number".
@@ -114,6 +118,10 @@ class Column:
         """Different values, missing ones not among them."""
         return len(self.counts)
 
+    def is_constant(self, rows: int, share: float = 0.01) -> bool:
+        """Whether all records have the same value, but for fewer than such a share that have none."""
+        return self.values + (self.missing > 0 and self.missing >= share * rows) < 2
+
     def is_identifier(self, rows: int) -> bool:
         """Whether its name is one that columns have which tell people apart, and its values are as many."""
         return _IDENTIFIER.search(self.name.lower()) is not None and self.values > max(_PEOPLE, rows / 500)
@@ -125,8 +133,8 @@ class Column:
     def repeats(self, rows: int) -> bool:
         """Whether it may say whose record it is, of people who have several.
 
-        That is where its name is one of that kind, or its values are whole numbers without large gaps that about as
-        many records have each.
+        That is where its name is one of that kind, or its values are whole numbers that about as many records have
+        each, those in the middle no more than others; without large gaps, or named as what tells people apart.
         """
         if (
             self.kind not in ("text", "number")
@@ -141,7 +149,14 @@ class Column:
         if self.kind != "number" or self.values < 100 or self.values < rows / 50:
             return False
         numbers = sorted(int(value) for value in self.counts)
-        return numbers[-1] - numbers[0] < 2 * len(numbers) and max(self.counts.values()) <= 20 * rows / self.values
+        unlike = max(self.counts.values()) * self.values / rows
+        has_gaps = numbers[-1] - numbers[0] >= 2 * len(numbers)
+        if unlike > 20 or (has_gaps and (unlike > 8 or not _IDENTIFIER.search(self.name.lower()))):
+            return False
+        # Of a measurement, such as a blood pressure, those in the middle are most common.
+        records = [count for _, count in sorted((int(value), count) for value, count in self.counts.items())]
+        fifth = len(records) // 5
+        return sum(records[2 * fifth : 3 * fifth]) <= 2 * max(sum(records[:fifth]), sum(records[-fifth:]))
 
     def unique(self, rows: int) -> bool:
         """Whether every record has a value of its own that may tell whose it is."""
@@ -242,7 +257,8 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     columns = [one.finished() for one in seen]
     for column in columns:
         if column.kind == "other":
-            left_out[column.name] = "it holds no text, numbers or dates"
+            long = f"some of its values have more than {MAX_LABEL:,} characters"
+            left_out[column.name] = long if column.counts else "it holds no text, numbers or dates"
     usable = tuple(column for column in columns if column.kind != "other")
     _without_codes(usable)
     commas = [column for column in usable if column.decimal]

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from funnel.disclosure.threshold import class_rules
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
@@ -18,15 +21,18 @@ from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
 from funnel.errors import DataError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees import SRLIP, Several, parse_guarantee
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
+from funnel.measures.information import information_of
 from funnel.progress import Progress, quiet
 from funnel.readers.formats import open_source
+from funnel.settings.disclosure_rules import Rules
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.part_programme import best_moves
 from funnel.source.counting import count_joint, is_wide, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed
 
+BoolArray = npt.NDArray[np.bool_]
 # Counts of whole records, and their classes; no classes where all combinations can be outputs.
 Classes = tuple[Joint, RecordClasses | None]
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
@@ -36,6 +42,8 @@ _UNASKED, _COMBINATIONS = 2, 16
 _SETS, _BUDGETS, _MOST, _OF_STAYING = 8, (1.0, 2.0, 3.0, 4.0), 0.8, 0.95
 # A budget, nats, that bounds nothing.
 _NO_BOUND = 100.0
+# The part of the information in the secret from which on a column decides it.
+_DECIDED = 0.75
 # What observers see of a person comes first.
 _SEEN = re.compile(r"(^|[^a-z])(sex|gender|female|male|age|birth|dob|born|race|ethnic)")
 
@@ -171,13 +179,9 @@ def _may_be_known(spec: ReleaseSpec, columns: tuple[str, ...], progress: Progres
     """Whether every combination of values of these columns can be a class of records."""
     # Each set of columns is counted anew, in no time: one line about all of them is enough.
     progress("looking which columns observers may know", 0, None)
-    # Exact counts, of these columns alone and as the spec recodes them; nothing of them is published.
-    exact = spec.frequencies.model_copy(update={"protection": "none"})
-    joint, _ = _counted(spec.model_copy(update={"publish": columns, "frequencies": exact}))
-    rules, tables = class_rules(spec), joint.counts
-    together, of_secret = tables.sum(axis=0), tables.sum(axis=1)
-    refused = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0) | (together < spec.groups.min_records)
-    refused |= rules.dominant(tables, together, of_secret, joint.n).any(axis=0)
+    tables = _exactly_counted(spec.model_copy(update={"publish": columns})).counts
+    together = tables.sum(axis=0)
+    refused = _refused(tables, class_rules(spec), tables.sum(axis=1)) | (together < spec.groups.min_records)
     return len(together) <= _COMBINATIONS and not refused.any()
 
 
@@ -189,6 +193,49 @@ def classes_of(spec: ReleaseSpec, progress: Progress) -> Classes | None:
         return joint, grown(joint, spec.groups.min_records, class_rules(spec)) if by_class else None
     except DataError:
         return None
+
+
+def unfit_columns(spec: ReleaseSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns of which no two categories may be told, and others that each tell most of the secret by themselves.
+
+    The first have one value in nearly all records with some secret; of the second a date of death is one, where the
+    secret is who died.
+    """
+    joint, rules = _exactly_counted(spec), class_rules(spec)
+    of_secret = joint.counts.sum(axis=1)
+    alike, deciding = [], []
+    for column, codes in zip(joint.inputs.columns, joint.inputs.codes.T, strict=True):
+        table = np.stack([np.bincount(codes, weights=records) for records in joint.counts]).astype(np.int64)
+        table = table[:, table.sum(axis=0) > 0]
+        # What as many values tell of anything by chance is no information.
+        chance = (len(of_secret) - 1) * (table.shape[1] - 1) / (2 * joint.n)
+        if information_of(table / joint.n) - chance > _DECIDED * information_of(np.diag(of_secret / joint.n)):
+            deciding.append(column)
+        elif not _can_be_told(table, rules, of_secret):
+            alike.append(column)
+    return tuple(alike), tuple(deciding)
+
+
+def _can_be_told(table: IntArray, rules: Rules, of_secret: IntArray) -> bool:
+    """Whether disclosure control lets some first values of a column be told from the others: in order, or by size."""
+    for order in (np.arange(table.shape[1]), np.argsort(-table.sum(axis=0), kind="stable")):
+        first = table[:, order].cumsum(axis=1)[:, :-1]
+        others = of_secret[:, np.newaxis] - first
+        if (~_refused(first, rules, of_secret) & ~_refused(others, rules, of_secret)).any():
+            return True
+    return False
+
+
+def _refused(tables: IntArray, rules: Rules, of_secret: IntArray) -> BoolArray:
+    """Of which columns of counts (c, a) disclosure control refuses that they are told."""
+    rare = ((tables > 0) & (tables < rules.minimum_cell)).any(axis=0)
+    return np.asarray(rare | rules.dominant(tables, tables.sum(axis=0), of_secret, int(of_secret.sum())).any(axis=0))
+
+
+def _exactly_counted(spec: ReleaseSpec) -> Joint:
+    """Exact counts, of columns as the spec recodes them; nothing of them is published."""
+    exact = spec.frequencies.model_copy(update={"protection": "none"})
+    return _counted(spec.model_copy(update={"frequencies": exact}))[0]
 
 
 def _counted(spec: ReleaseSpec) -> tuple[Joint, bool]:

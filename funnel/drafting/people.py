@@ -77,7 +77,7 @@ def rows_of_people(
         and column.kind in ("number", "date")
         and column.name not in (*columns, *secret, *published)
     ]
-    table = table_of(look.settings, folder, (*columns, *secret, *waves), progress)
+    table = _of_known_people(table_of(look.settings, folder, (*columns, *secret, *waves), progress), look, columns)
     counted = table.group_by(list(columns)).aggregate([([], "count_all")])
     people = counted.num_rows
     if people == table.num_rows:
@@ -98,6 +98,15 @@ def rows_of_people(
             found = (name, str(last.as_py()))
             break
     return RowsOfPeople(tuple(columns), people, False, varying, found)
+
+
+def _of_known_people(table: pa.Table, look: Look, columns: Sequence[str]) -> pa.Table:
+    """The rows that have a value in all columns which identify a person."""
+    markers = {column.name: sorted(column.markers) for column in look.columns}
+    for name in columns:
+        is_marker = pc.is_in(table[name].cast(pa.string()), value_set=pa.array(markers[name], pa.string()))
+        table = table.filter(pc.and_(pc.is_valid(table[name]), pc.invert(is_marker)))
+    return table
 
 
 def table_of(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], progress: Progress) -> pa.Table:

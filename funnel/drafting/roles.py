@@ -90,8 +90,15 @@ def roles_of(look: Look) -> Roles:
     replicates = replicate_weights(column.name for column in look.columns)
     weights = take([column for column in look.columns if column.name in replicates])
     keys = take([column for column in look.columns if column.unique(look.rows)])
-    alike = take([column for column in look.columns if column.values < 2])
-    people = take([column for column in look.columns if column.repeats(look.rows)])
+    alike = take([column for column in look.columns if column.is_constant(look.rows)])
+    # Ages and years of birth are whole numbers that about as many have, too.
+    people = take(
+        [
+            column
+            for column in look.columns
+            if column.repeats(look.rows) and (column.named_as_person() or not _KNOWN.search(column.name.lower()))
+        ]
+    )
     identifiers = take([column for column in look.columns if column.is_identifier(look.rows)])
     weights += take([column for column in look.columns if column.kind == "number" and _WEIGHT.search(column.name)])
     free = take(look.columns)

@@ -112,7 +112,8 @@ def report_content(
         licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
             title=spec.source_title,
-            rows_dropped=kind.exact(snapshot.dropped),
+            # Who was left out by a condition of the spec was not counted.
+            rows_dropped=None if spec.source.selects_present else kind.exact(snapshot.dropped),
             references=tuple(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
             ),

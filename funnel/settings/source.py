@@ -130,6 +130,11 @@ class SourceSettings(Section):
     on_missing: Literal["category", "drop"] = "category"
     missing_label: Label = "(missing)"
 
+    @property
+    def selects_present(self) -> bool:
+        """Whether records without a value of some column are not read, and so not counted."""
+        return any(condition.missing is False for condition in self.where.values())
+
     @model_validator(mode="before")
     @classmethod
     def _format_by_suffix(cls, value: object) -> object:

@@ -12,7 +12,7 @@ import pytest
 
 from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import run_release
+from funnel.pipeline.flows.pipeline import run_release, silent
 from funnel.pipeline.tasks import optimise as optimise_module
 from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import listening
@@ -135,3 +135,11 @@ def test_the_drawing_of_every_version_is_judged_and_its_words_are_compared(
     spec.write_text(spec.read_text().replace("People of a test", "The same people"))
     assert not gone(spec)["drawn"]
     assert gone(spec, again=True)["drawn"]
+
+
+@pytest.mark.parametrize(
+    ("typical", "warns"), [((), False), ((0.1, None), False), ((None,), True), ((None, None), True)]
+)
+def test_a_release_that_tells_no_share_says_so_where_it_is_made(typical: tuple[float | None, ...], warns: bool) -> None:
+    said = silent([{"columns": ["size"], "typical": error} for error in typical])
+    assert [("no share can be estimated" in one) for one in said] == [True] * warns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -713,3 +714,136 @@ def test_where_columns_decide_the_secret_together_half_of_them_are_published(tmp
     assert 3 <= len(spec.publish) < 24
     assert spec.publish == tuple(marks)[: len(spec.publish)]
     assert "24 columns make no two classes" in said
+
+
+class TestWhatStrangersTablesHold:
+    """Tables as strangers have them: what is released is useful, and what is left out is told with the reason."""
+
+    def table(self, **more: Any) -> pd.DataFrame:
+        rows = range(1_200)
+        plain = {"ill": ["yes" if k % 5 == 0 else "no" for k in rows], "sex": ["fm"[k // 5 % 2] for k in rows]}
+        return pd.DataFrame(plain | {name: [made(k) for k in rows] for name, made in more.items()})
+
+    def symbols(self, spec: ReleaseSpec, column: str) -> set[str]:
+        inputs = count_joint(spec, quiet).inputs
+        return {symbol[inputs.columns.index(column)] for symbol in inputs.symbols}
+
+    @pytest.mark.parametrize("rare", [(), ("r",), ("r", "s")])
+    @pytest.mark.parametrize("name", ["Other", "other"])
+    def test_values_that_are_called_other(self, tmp_path: Path, rare: tuple[str, ...], name: str) -> None:
+        def seen(k: int) -> str:
+            return rare[k % len(rare)] if rare and k < 8 else (name, "Other", "a", "b")[k // 10 % 4]
+
+        spec = written(tmp_path, self.table(seen=seen), "ill", "seen")
+        joint = count_joint(spec, quiet)
+        assert joint.n == 1_200
+        assert {"a", "b"} < self.symbols(spec, "seen") <= {"a", "b", "Other", "other"}
+
+    def test_texts_that_say_missing_as_releases_do(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, self.table(seen=lambda k: ("(missing)", None, "a", "b")[k // 10 % 4]), "ill", "seen")
+        assert self.symbols(spec, "seen") == {"(missing)", "a", "b"}
+
+    def test_one_value_or_none_are_two(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, self.table(flag=lambda k: "X" if k // 10 % 3 else None), "ill", "flag")
+        assert self.symbols(spec, "flag") == {"X", "(missing)"}
+        spec = written(tmp_path, self.table(flag=lambda k: "X" if k // 10 % 3 else None), "flag", "sex")
+        assert {name for (name,) in count_joint(spec, quiet).secret.symbols} == {"X", "(missing)"}
+
+    @pytest.mark.parametrize(("option", "secret", "publish"), [("secret", "flag", "sex"), ("publish", "ill", "flag")])
+    def test_one_value_or_hardly_ever_none_are_one(
+        self, tmp_path: Path, option: str, secret: str, publish: str
+    ) -> None:
+        table = self.table(flag=lambda k: "X" if k > 5 else None)
+        with pytest.raises(SpecError, match=f"--{option} names 'flag', which is the same in every record"):
+            written(tmp_path, table, secret, publish)
+
+    def test_columns_that_are_the_same_everywhere_are_told(self, tmp_path: Path) -> None:
+        said = notes(tmp_path, self.table(land=lambda k: "here", empty=lambda k: None), Answers(("ill",), None))
+        assert "left out of all columns, since every record has the same value: land, empty" in said
+
+    def test_where_no_column_is_left_the_reason_is_that_of_the_columns(self, tmp_path: Path) -> None:
+        (tmp_path / "table.csv").write_text("ill,a,a\n" + "yes,x,y\nno,y,z\n" * 50)
+        with pytest.raises(SpecError, match=r"no column is left to publish.*a is left out, since several columns have"):
+            notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), None))
+
+    def test_long_texts_are_named_as_what_they_are(self, tmp_path: Path) -> None:
+        said = notes(tmp_path, self.table(text=lambda k: "xyz"[k % 3] * 1000), Answers(("ill",), None))
+        assert "text is left out, since some of its values have more than 200 characters" in said
+
+    def test_days_of_many_values_in_the_form_of_their_country(self, tmp_path: Path) -> None:
+        day = pd.Timestamp("2015-01-01")
+        table = self.table(seen=lambda k: (day + pd.Timedelta(days=k // 2)).strftime("%d/%m/%Y"))
+        spec = written(tmp_path, table, "ill", None)
+        assert spec.publish == ("sex", "seen")
+        assert spec.recode["seen"].format == "%d/%m/%Y"
+
+    def test_records_without_a_secret_are_announced(self, tmp_path: Path) -> None:
+        table = self.table().assign(ill=[None if k < 15 else "yn"[k % 2] for k in range(1_200)])
+        assert "15 of 1,200 records have no value of ill, too few to be protected apart" in notes(
+            tmp_path, table, Answers(("ill",), None)
+        )
+        path = tmp_path / "spec.toml"
+        path.write_text(path.read_text().replace('protection = "noise"\nepsilon = 1.0', 'protection = "none"'))
+        folder = make_release(path)
+        # The report does not say that nobody was left out.
+        assert json.loads((folder.root / "report.json").read_text())["source"]["dropped"] is None
+        assert "left out because a value was missing" not in (folder.root / "report.html").read_text()
+
+    @pytest.mark.parametrize("none", [None, "NA"])
+    @pytest.mark.parametrize("which", ["key", "unit"])
+    def test_rows_of_nobody_are_left_out_and_announced(self, tmp_path: Path, which: str, none: str | None) -> None:
+        every = 1 if which == "key" else 5
+        table = self.table(who=lambda k: none if k < 30 else f"p{k // every}")
+        said = notes(tmp_path, table, Answers(("sex",), ("ill",), **{which: ("who",)}))
+        assert "30 of 1,200 records have no value of who, so nobody knows whose they are" in said
+        if none is None:
+            make_release(tmp_path / "spec.toml")
+
+    def test_a_measurement_tells_nobody_apart(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(3)
+        pressure = np.rint(rng.normal(130, 25, 3_000)).astype(int)
+        table = pd.DataFrame({"ill": ["yes", "no"] * 1_500, "sbp": pressure, "sex": ["f", "f", "m"] * 1_000})
+        assert written(tmp_path, table, "ill", None).publish == ("sbp", "sex")
+
+    def test_ages_in_months_tell_nobody_apart(self, tmp_path: Path) -> None:
+        table = self.table(age=lambda k: 200 + k // 4)
+        assert written(tmp_path, table, "ill", None).publish == ("sex", "age")
+
+    @pytest.mark.parametrize("texts", [("1.0", "2.0", "3.0", "4.0"), ("1-2", "3-4", "5-6", "7-8")])
+    def test_rare_values_of_an_order_are_no_category_apart(self, tmp_path: Path, texts: tuple[str, ...]) -> None:
+        def kept(k: int) -> str:
+            return texts[2] if k < 5 else texts[(0, 1, 3)[k // 10 % 3]]
+
+        for secret, publish in (("kept", "sex"), ("ill", "kept")):
+            joint = count_joint(written(tmp_path, self.table(kept=kept), secret, publish), quiet)
+            assert joint.n == 1_200
+            assert joint.counts.sum(axis=0 if publish == "kept" else 1).min() > 300
+
+    def test_numbers_with_gaps_that_are_named_as_of_people(self, tmp_path: Path) -> None:
+        people = np.random.default_rng(4).choice(90_000, 400, replace=False)
+        table = pd.DataFrame({"nr": np.repeat(people, 8), "year": [*range(8)] * 400, "sex": ["f", "m"] * 1_600})
+        said = notes(tmp_path, table.assign(ill=["yes", *["no"] * 4] * 640), Answers(("ill",), ("sex",)))
+        assert "nr may say whose record it is, of people who have several: if so, name it with --unit" in said
+
+    def test_few_people_of_several_rows_are_told_to_be_few(self, tmp_path: Path) -> None:
+        table = self.table(who=lambda k: f"p{k // 12}").assign(ill=[f"{k // 12 % 3 == 0}" for k in range(1_200)])
+        said = notes(tmp_path, table, Answers(("ill",), ("sex",), unit=("who",)))
+        assert "records with the rarest value of ill are few" not in said
+        few = table.head(400)
+        assert "11 records with the rarest value of ill are few for 2 combinations" in notes(
+            tmp_path, few, Answers(("ill",), ("sex",), unit=("who",))
+        )
+
+
+def test_of_many_columns_those_are_left_out_that_no_class_can_have(tmp_path: Path) -> None:
+    """Not half of all columns, because one is of five records, and another one is the secret by another name."""
+    rng = np.random.default_rng(8)
+    ill = rng.random(3_000) < 0.3
+    table = pd.DataFrame({f"sign {j}": np.where(rng.random(3_000) < 0.3 + 0.3 * ill, "+", "-") for j in range(8)})
+    table["rare"] = np.where(np.arange(3_000) < 5, "+", "-")
+    table["died in"] = np.where(ill, rng.choice(["May", "June"], 3_000), None)
+    table["ill"] = np.where(ill, "yes", "no")
+    said = notes(tmp_path, table, Answers(("ill",), None))
+    assert ReleaseSpec.load(tmp_path / "spec.toml").publish == tuple(f"sign {j}" for j in range(8))
+    assert "left out, since too few records with some value of ill have other values than most: rare" in said
+    assert "left out, since each tells most of ill by itself: died in" in said

@@ -103,4 +103,4 @@ def test_values_in_order_have_no_more_categories_than_before(tmp_path: Path) -> 
     columns = columns_of(tmp_path, codes(), "postcode", "born")
     made = columns_within(columns, 20_000, 96)
     assert made is not None
-    assert [one.size for one in made] == [7, 5]
+    assert [one.size for one in made] == [6, 5]
