@@ -199,6 +199,7 @@ def test_a_shuffle_breaks_the_link_between_a_row_and_its_place() -> None:
     for key in (None, KEY):
         released = texts(sanitise(source, IDENTITY, key))
         assert Counter(released) == {"a": 3000, "b": 3000}
+        # Without a key the order is fresh: 7 of its standard deviations of 19.4 are passed once in 10^12 runs.
         assert abs(Counter(released[:3000])["a"] - 1500) < 7 * 20
 
 

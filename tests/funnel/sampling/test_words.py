@@ -58,7 +58,7 @@ def test_two_streams_are_unrelated_and_uniform() -> None:
     for words in (first, second):
         for byte in range(8):
             counts = np.bincount(words.view(np.uint8)[byte::8], minlength=256)
-            # Of fresh words: sixteen of these fail once in 10^11 runs, and the next line as rarely.
+            # Of fresh words: fewer than three in 10^11 runs fail, here and in the last line.
             assert stats.chisquare(counts).pvalue > 1e-12
         assert abs(stats.spearmanr(words[:-1], words[1:]).statistic) < 7 / 2**8
 
