@@ -90,6 +90,11 @@ def _history(figures: Mapping[str, Any], finished: Finished, promise: Promise) -
         step, observers = share_step(finished.public.rows), finished.observers
         most = max(one.outside for one in observers if one.bounded)
         yield near("outside_at_most", found["outside_at_most"], _share_above(most, step), NOISE)
+        own = finished.stated_history.get("own")
+        yield claim("own", (found["own"] is None) == (own is None), "is told where nobody is followed, or not told")
+        if own is not None:
+            # The claims about the register hold it to what the register tells.
+            yield near("own", found["own"], own, step)
         yield near("share_alone", found["share_alone"], 0.0 if finished.alone is None else finished.alone.share, step)
         budget = float(promise.budget)
         told = found["observers"]

@@ -198,7 +198,9 @@ def _count(
     estimated = estimate(spec, snapshot, workspace, secret)
     cached = ["estimate"] if estimated.cached else []
     people = opened.register
-    if estimated.wide or (people is not None and people.classes is not None):
+    # Versions about the same people are all of whole records, or none is.
+    before = people if people is not None and people.entries else None
+    if estimated.wide if before is None else before.classes is not None:
         spec, snapshot, estimated = classify(spec, snapshot, estimated, workspace, people)
     run = Run(spec, series, opened.account, snapshot, estimated, secret, people, approval)
     return run, taken, cached

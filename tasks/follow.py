@@ -406,8 +406,8 @@ def _public(frequencies: Frequencies, found: Step, effective: Protocol) -> Proto
         return found.target
     if effective.is_invariant and frequencies.noise is not None:
         return effective
-    effective = replace(effective, mechanism=found.target.mechanism)
-    rounded = rounded_channel(frequencies.joint, found.guarantee, effective)
+    joint, effective = frequencies.joint, replace(effective, mechanism=found.target.mechanism)
+    rounded = rounded_channel(joint, found.guarantee, effective)
     if rounded.is_invariant:
         return rounded
     return replace(rounded, outputs=name_outputs(rounded.weights, rounded.inputs, rounded.outputs.columns))

@@ -184,8 +184,8 @@ def go_on(
         found = _decided(belief, stays, weights, guarantee)
         if found is not None:
             return found
-    # A row that is the same whatever is read tells nothing.
-    return _proven(belief, stays, begin_anew(people), guarantee)
+    # A row that is the same whatever is read tells nothing; classes are as common as those of own records would be.
+    return _proven(belief, stays, begin_anew(read[-1].sum(axis=0)[:k]), guarantee)
 
 
 def keep_donor(belief: Belief, stays: Fraction, people: IntArray, guarantee: PosteriorGuarantee) -> DonorChannel:
@@ -200,10 +200,10 @@ def keep_donor(belief: Belief, stays: Fraction, people: IntArray, guarantee: Pos
     return _proven(belief, stays, weights, guarantee)
 
 
-def begin_anew(people: IntArray) -> WeightArray:
-    """The channel by which anybody's record is another one's, as common as records of the version are; (2k, 2k + 1)."""
+def begin_anew(people: IntArray | WholeNumbers) -> WeightArray:
+    """The channel by which anybody's record is another one's, with classes as common as these; (2k, 2k + 1)."""
     k = len(people)
-    shares = people.astype(object) * DENOMINATOR // int(people.sum())
+    shares = people.astype(object) * DENOMINATOR // sum(people.tolist())
     weights = np.zeros((2 * k, 2 * k + 1), dtype=np.uint64)
     weights[k:] = shares.astype(np.uint64)[:, None]
     return np.asarray(balanced(weights[None])[0])

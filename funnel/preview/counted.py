@@ -93,12 +93,14 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     unfit = tuple(misfits(spec, codings))
     with _distinct_checked(spec) as seen:
         counted = count_joint(spec, progress, source, codings, seen)
-    if is_wide(spec, counted, codings):
-        counted = classify_records(spec, counted, codings, None, progress).joint
-        spec = spec.by_class(CLASS_COLUMN)
-    values = values_digest(spec, digest, key)
     register = register_of(spec)
     moving = register is not None and bool(register.entries)
+    classes = None if register is None else register.classes
+    if (classes is not None) if moving else is_wide(spec, counted, codings):
+        kept = None if classes is None else classes.classes
+        counted = classify_records(spec, counted, codings, None, progress, kept).joint
+        spec = spec.by_class(CLASS_COLUMN)
+    values = values_digest(spec, digest, key)
     context, units = replace(context, spec=spec, learned=codings.learned), None
     if key is not None:
         with TemporaryDirectory() as name:

@@ -84,7 +84,8 @@ def plan_version(
     DataError
         If the source is no longer the one that was counted.
     """
-    if spec.register is None or spec.history is None:
+    # Of whole records what followed donors keep is not foreseen.
+    if spec.register is None or spec.history is None or spec.is_by_class:
         return tuple(None for _ in compared)
     public, reserves, forecast = (_of_units if spec.follows_units else _of_people)(spec, found, progress, read)
     utility, forecasts = _utility(found), list[VersionForecast | None]()

@@ -26,7 +26,7 @@ _SPEC.loader.exec_module(combinations_page)
 def test_the_page_is_that_of_the_rules() -> None:
     stored = combinations_page.PAGE.read_text(encoding="utf-8")
     assert combinations_page.page() == stored, "run python scripts/combinations.py"
-    assert "](history-theorems.md#whole-records)" in stored
+    assert "](history-theorems.md#followed-donors)" in stored
 
 
 def test_a_rule_that_is_gone_leaves_nothing_refused_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

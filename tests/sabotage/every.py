@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.any_column import ANY_COLUMNS
+from tests.sabotage.donating import DONATING
 from tests.sabotage.drawing import DRAWING
 from tests.sabotage.following import FOLLOWING
 from tests.sabotage.planning import PLANNING
@@ -17,6 +18,7 @@ CLASSES = {
     "drawing": DRAWING,
     "observers of any columns": ANY_COLUMNS,
     "versions and units": FOLLOWING,
+    "whole records over versions": DONATING,
     "documents and publication": PUBLISHING,
 }
 """By what is sabotaged."""

@@ -238,8 +238,8 @@ FOLLOWING = [
                 "weights that tell how many people have which history",
                 CAUGHT,
                 "funnel.pipeline.tasks.follow",
-                "if found.channel.is_invariant and frequencies.noise is not None:",
-                "if found.channel.is_invariant:",
+                "if effective.is_invariant and frequencies.noise is not None:",
+                "if effective.is_invariant:",
             ),
         )
     ),

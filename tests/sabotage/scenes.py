@@ -94,6 +94,12 @@ RIGHT_YEARS = (
     .replace("epsilon = 0.5", 'protection = "none"')
 )
 """The same without noise, of values that are right on average."""
+DONOR_YEARS = (
+    RIGHT_YEARS.replace('publish = ["kids"]', 'publish = "auto"')
+    .replace("[source]", "[groups]\nmin_records = 100\n\n[source]", 1)
+    .replace('people = "same"', 'people = "same"\nbudget_fraction = 0.8', 1)
+)
+"""The same of whole records, of donors who are followed."""
 NOISY_RIGHT_YEARS = RIGHT_YEARS.replace('protection = "none"', "epsilon = 0.5")
 EXPLAINED_SPEC = (
     SPEC.replace('["marital-status", "sex"]', '["income"]')
@@ -404,6 +410,9 @@ THIRD_YEAR = Scene(
 RIGHT_YEAR = Scene(
     "a third version about the same people, right on average", RIGHT_YEARS, earlier=True, years=True, change=third_wave
 )
+DONOR_YEAR = Scene(
+    "a third version of whole records about the same people", DONOR_YEARS, earlier=True, years=True, change=third_wave
+)
 NOISY_RIGHT_YEAR = Scene(
     "a third version about the same people, right on average by noisy means",
     NOISY_RIGHT_YEARS,
@@ -454,6 +463,7 @@ HONEST = (
     SECOND_YEAR,
     THIRD_YEAR,
     RIGHT_YEAR,
+    DONOR_YEAR,
     NOISY_RIGHT_YEAR,
 )
 """Scenes in which an honest run publishes."""

@@ -21,6 +21,7 @@ from funnel.history.observed import Observed
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.readers.source_files import file_digest
+from funnel.register.donor_rows import DonorRows
 from funnel.release.cache import Cache
 from funnel.release.coarse import coarsened, on_grid
 from funnel.release.files import FileRef
@@ -279,3 +280,10 @@ def bar_one(counts: IntArray, noise: IntArray) -> IntArray:
 def anew(counts: IntArray, noise: IntArray) -> IntArray:
     """Counts with noise of the same distribution that nothing derives again."""
     return counts + draw_noise(noise.size, 1.0).reshape(counts.shape)
+
+
+def first_of_class(rows: DonorRows) -> IntArray:
+    """The record of one person for all whose published record is of the class of that one."""
+    of_class = rows.cells[rows.stands_for] % len(rows.step.joint.inputs)
+    _, first, place = np.unique(of_class, return_index=True, return_inverse=True)
+    return np.asarray(rows.records[rows.stands_for[first[place.reshape(-1)]]])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from funnel.errors import DataError
 from funnel.findings.followed import FoundHistory
 from funnel.findings.of_release import Findings
+from funnel.history.donor_step import over_classes
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
 from funnel.history.observed import Observed
@@ -107,7 +108,9 @@ def _known(together: Together, earlier: Iterable[Earlier]) -> Iterable[RegisterV
             level=None if noted is None else noted.level,
             moved=None if noted is None else noted.moved,
             outside=None if noted is None else noted.outside,
-            share=_share(entry.joint, chapters[0].channel),
+            share=_share(
+                entry.joint, chapters[0].channel if entry.classes is None else over_classes(chapters[0].channel)
+            ),
             share_alone=alone.get(entry.name),
         )
 

@@ -1,0 +1,170 @@
+"""Whole records of the same people: released wave after wave, audited, taken up again, and without who is forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from funnel.analysis.release import load_release
+from funnel.audit.check import State, overall
+from funnel.audit.context import Told
+from funnel.errors import DataError, SpecError
+from funnel.pipeline.flows.forget import command
+from funnel.recount.histories import recount_histories
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
+from funnel.spec import ReleaseSpec
+from tests.audits import recheck
+from tests.flows.test_history import SPEC as PANEL
+from tests.flows.test_history import project, run
+from tests.waves import WAVES, wave
+
+COLUMNS = ("income", "kids", "married", "education", "age")
+SPEC = (
+    PANEL.replace('publish = ["income"]', 'publish = "auto"')
+    .replace('"lip:0.5"', '"lip:0.6"\nmechanism = "invariant"\n[groups]\nmin_records = 60\n')
+    .replace("frequencies.protection", "[frequencies]\nprotection")
+    + "budget_fraction = 0.8\n"
+)
+PEOPLE = 700
+
+
+def tables(waves: int) -> list[pa.Table]:
+    return [wave(year, PEOPLE).select(["id", "outwork", *COLUMNS]) for year in WAVES[:waves]]
+
+
+def released(folder: Path, spec: ReleaseSpec, table: pa.Table) -> ReleaseFolder:
+    pq.write_table(table, folder / "people.parquet")
+    return ReleaseFolder(Path(run(spec)["folder"]))
+
+
+def passes(folder: ReleaseFolder) -> bool:
+    return all(overall(recheck(folder, told)) == State.PASSED for told in (Told(), Told(public=True)))
+
+
+@pytest.fixture(scope="module")
+def panel(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ReleaseSpec, list[ReleaseFolder]]:
+    folder = tmp_path_factory.mktemp("donors")
+    spec = project(folder, SPEC)
+    return folder, spec, [released(folder, spec, table) for table in tables(3)]
+
+
+def test_every_wave_passes_its_audits_and_says_how_many_records_are_own(
+    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]],
+) -> None:
+    folder, _, versions = panel
+    found = recount_histories(folder / ".funnel" / "registers" / "panel")
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 3
+    shares = []
+    for version, judged in zip(versions, found.versions, strict=True):
+        assert passes(version)
+        report = PublicReport.read(version.numbers)
+        assert report.figures.history is not None
+        assert report.unchanged is not None
+        assert judged.own is not None
+        shares.append(report.figures.history.own)
+        assert report.figures.history.own == pytest.approx(judged.own, abs=0.03)
+        assert report.unchanged.whole is None
+        assert judged.level <= 0.6
+        assert "who is followed" in version.readme.read_text(encoding="utf-8")
+        assert "are expected to be people’s own" in version.report.read_text(encoding="utf-8")
+    assert shares == sorted(shares, reverse=True)
+    assert 0.3 < shares[-1] < shares[0] < 1
+
+
+def test_classes_are_those_of_the_first_wave(panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]]) -> None:
+    _, _, versions = panel
+    assert len({version.classes.read_bytes() for version in versions}) == 1
+
+
+def test_published_records_are_true_ones_and_most_of_them_their_persons_own(
+    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]],
+) -> None:
+    folder, _, versions = panel
+    register = folder / ".funnel" / "registers" / "panel"
+    for table, version, entry in zip(tables(3), versions, sorted(register.glob("0*")), strict=True):
+        true = {tuple(map(str, row.values())) for row in table.select(COLUMNS).to_pylist()}
+        published = [tuple(row[name] for name in COLUMNS) for row in pq.read_table(version.data).to_pylist()]
+        assert len(published) == len(table)
+        assert set(published) <= true
+        donors = pq.read_table(entry / "donors.parquet").to_pandas()
+        own = float(((donors["high"] == donors["of_high"]) & (donors["low"] == donors["of_low"])).mean())
+        expected = PublicReport.read(version.numbers).figures.history.own
+        # Seven standard errors.
+        assert abs(own - expected) < 7 * np.sqrt(0.25 / len(table))
+
+
+def test_donors_who_are_exchanged_afterwards_are_found(
+    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]], tmp_path: Path
+) -> None:
+    register = tmp_path / "panel"
+    shutil.copytree(panel[0] / ".funnel" / "registers" / "panel", register)
+    place = sorted(register.glob("0*"))[-1] / "donors.parquet"
+    donors = pq.read_table(place)
+    order = np.roll(np.arange(len(donors)), 1)
+    columns = [donors["high"], donors["low"], donors["of_high"].take(order), donors["of_low"].take(order)]
+    pq.write_table(pa.Table.from_arrays(columns, schema=donors.schema), place)
+    assert any("donors of" in said for said in recount_histories(register).complaints)
+    head = json.loads((register / "head.json").read_bytes())
+    head["entries"][-1]["donors"] = hashlib.sha256(place.read_bytes()).hexdigest()
+    (register / "head.json").write_text(json.dumps(head), encoding="utf-8")
+    found = recount_histories(register)
+    assert not found.complaints
+    assert "a record goes on as that of another person, or begins as that of the same one" in (
+        found.versions[-1].complaints
+    )
+
+
+def test_the_same_again_draws_nothing(panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]]) -> None:
+    _, spec, versions = panel
+    told = run(spec)
+    assert (told["status"], Path(told["folder"])) == ("unchanged", versions[-1].root)
+
+
+def test_no_standard_errors_are_told_of_whole_records(
+    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]],
+) -> None:
+    with pytest.raises(SpecError, match="donors who are followed"):
+        load_release(panel[2][-1].root).unchanged()
+
+
+def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC)
+    first, second = tables(2)
+    released(tmp_path, spec, first)
+    gone = first["id"].to_pylist()[:25]
+    (tmp_path / "ids.csv").write_text("\n".join(["id", *map(str, gone), ""]), encoding="utf-8")
+    told = CliRunner().invoke(command, [str(tmp_path / "panel.toml"), "--ids", str(tmp_path / "ids.csv"), "--yes"])
+    assert told.exit_code == 0, told.output
+    version = released(tmp_path, spec, second)
+    assert passes(version)
+    register = tmp_path / ".funnel" / "registers" / "panel"
+    erased = pq.read_table(register / "forgotten.parquet")
+    known = {*zip(*(column.to_pylist() for column in erased.columns), strict=True)}
+    assert len(known) == len(gone)
+    for entry in sorted(register.glob("0*")):
+        high, low, of_high, of_low = (one.to_pylist() for one in pq.read_table(entry / "donors.parquet").columns)
+        assert not known & {*zip(high, low, strict=True), *zip(of_high, of_low, strict=True)}
+    found = recount_histories(register)
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 2
+    assert found.versions[1].missing == len({*gone} & {*second["id"].to_pylist()})
+
+
+def test_another_secret_value_and_another_width_are_refused(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC)
+    first, second = tables(2)
+    released(tmp_path, spec, first)
+    other = second.set_column(1, "outwork", pa.array(["elsewhere", *second["outwork"].to_pylist()[1:]]))
+    with pytest.raises(DataError, match="other values than in the first version"):
+        released(tmp_path, spec, other)
+    narrow = SPEC.replace('"auto"', '["kids"]').replace("[groups]\nmin_records = 60\n", "")
+    with pytest.raises((SpecError, DataError)):
+        released(tmp_path, project(tmp_path, narrow), second)
