@@ -8,6 +8,7 @@ among those who are not published otherwise, where there is one.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +39,7 @@ def wrong_donors(entries: Sequence[Entry], key: RecordKey) -> tuple[int, int]:
 
     Notes
     -----
-    Some 300 bytes a person, and steps for everybody who begins as many as their class has people.
+    Some 300 bytes a person.
     """
     entry = entries[-1]
     chapter, tree = entry.chapter, Tree([one.chapter for one in entries])
@@ -66,12 +67,7 @@ def wrong_donors(entries: Sequence[Entry], key: RecordKey) -> tuple[int, int]:
     }
     stands_for = _stand_ins(of_class, before, begins, {row for row, node in enumerate(parents) if node == NEW}, donate)
     told = _donors(entries[-1:])
-    return wrong, sum(told[person] not in _people(stands_for[row], row_of) for person, row in row_of.items())
-
-
-def _people(rows: Sequence[int], row_of: Mapping[Person, int]) -> list[Person]:
-    known = list(row_of)
-    return [known[row] for row in rows]
+    return wrong, sum(row_of.get(told[person]) not in stands_for[row] for person, row in row_of.items())
 
 
 def _donors(entries: Sequence[Entry]) -> dict[Person, Person]:
@@ -110,12 +106,7 @@ def _stand_ins(
         everybody[c].append(row)
 
     def drawn(row: int, *pools: Sequence[int]) -> list[int]:
-        for pool in pools:
-            others = [one for one in pool if one not in (row, before[row])]
-            if others:
-                word = int(words[row])
-                return others if word >= _WORDS - _WORDS % len(others) else [others[word % len(others)]]
-        return []
+        return _others(pools, {row, before[row]}, int(words[row]))
 
     for row in sorted(new & begins.keys()):
         stands_for[row] = drawn(row, everybody[begins[row]])
@@ -125,6 +116,22 @@ def _stand_ins(
         if row not in new:
             stands_for[row] = drawn(row, left[c], everybody[c])
     return stands_for
+
+
+def _others(pools: Sequence[Sequence[int]], without: set[int], word: int) -> list[int]:
+    """Who is drawn of the first of some ascending pools that has others than these; all of these if the word tells none."""
+    for pool in pools:
+        found = ((one, bisect_left(pool, one)) for one in sorted(without))
+        places = [place for one, place in found if pool[place : place + 1] == [one]]
+        others = len(pool) - len(places)
+        if others and word >= _WORDS - _WORDS % others:
+            return [one for one in pool if one not in without]
+        if others:
+            number = word % others
+            for place in places:
+                number += place <= number
+            return [pool[number]]
+    return []
 
 
 def records_off(
