@@ -119,7 +119,7 @@ def _stand_ins(
 
 
 def _others(pools: Sequence[Sequence[int]], without: set[int], word: int) -> list[int]:
-    """Who is drawn of the first of some ascending pools that has others than these; all of these if the word tells none."""
+    """Who is drawn of the first of some ascending pools that has others; all of these if the word tells none."""
     for pool in pools:
         found = ((one, bisect_left(pool, one)) for one in sorted(without))
         places = [place for one, place in found if pool[place : place + 1] == [one]]
