@@ -58,6 +58,7 @@ RELEASES: Mapping[str, tuple[str, Sources]] = {
     ),
     "whole records with their secret, keyed": (scenes.WITH_SECRET_SPEC, _once),
     "two versions about the same people, under noise": (scenes.YEARS, _two_waves),
+    "two versions of whole records about the same people": (scenes.DONOR_YEARS, _two_waves),
 }
 """The spec of each release, and the sources of its versions."""
 

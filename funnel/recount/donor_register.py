@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from funnel.errors import DataError
 from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
-from funnel.recount.followed_donors import Cell, DonorDraws, DonorObserver, PlainMoves, Weights, is_channel
+from funnel.recount.drawn_donors import DonorDraws, Weights
+from funnel.recount.followed_donors import Cell, DonorObserver, PlainMoves, is_channel
 from funnel.recount.found_histories import Decided, VersionHistories
 from funnel.recount.history_bounds import Tally
 from funnel.recount.movers import TRANSITIONS, class_complaints
@@ -19,7 +20,7 @@ from funnel.recount.promise import Promise
 from funnel.recount.ratios import sides_of
 from funnel.recount.register_files import Entry
 from funnel.recount.register_people import counted_complaints, order_complaints, unfollowed, wrong_rows
-from funnel.recount.register_tables import asked, require_columns
+from funnel.recount.register_tables import DONORS, asked, require_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +86,7 @@ class DonorRegister:
     @cached_property
     def people(self) -> list[DonorPeople]:
         """Of all versions."""
-        return [DonorPeople.read(self.database, one.people, one.folder / "donors.parquet") for one in self.entries]
+        return [DonorPeople.read(self.database, one.people, one.folder / DONORS) for one in self.entries]
 
     @property
     def classes(self) -> int:
@@ -131,19 +132,7 @@ class DonorRegister:
         """What a version tells, with what is believed afterwards."""
         chapter, tree, k, t = entry.chapter, self.tree, self.classes, entry.chapter.ordinal
         having = Counter(tree.parents[node] for node in self.people[t].nodes.values())
-        sides = sides_of(promise)
-        decided = {
-            place: Decided(
-                TRANSITIONS,
-                None if place == t else self.entries[place].chapter.name,
-                entry.secrets == "all" or place == t,
-                Tally(tree, promise, sides),
-                Tally(tree, promise, sides),
-                Tally(tree, promise, sides),
-                None,
-            )
-            for place in (t, *range(t))
-        }
+        sides, decided = sides_of(promise), self._asked(entry, promise)
         outputs: dict[int, set[int]] = {}
         for parent, y in zip(chapter.parents, chapter.drawn, strict=True):
             outputs.setdefault(parent, set()).add(y)
@@ -185,6 +174,22 @@ class DonorRegister:
             own=own / sum(chapter.counts),
         )
 
+    def _asked(self, entry: Entry, promise: Promise) -> dict[int, Decided]:
+        """What is to be decided of the secret of each version so far, of this one first."""
+        t, sides = entry.chapter.ordinal, sides_of(promise)
+        return {
+            place: Decided(
+                TRANSITIONS,
+                None if place == t else self.entries[place].chapter.name,
+                entry.secrets == "all" or place == t,
+                Tally(self.tree, promise, sides),
+                Tally(self.tree, promise, sides),
+                Tally(self.tree, promise, sides),
+                None,
+            )
+            for place in (t, *range(t))
+        }
+
     def _complaints(
         self, entry: Entry, having: Counter[int], off: Sequence[float], table: Sequence[Sequence[float]]
     ) -> Iterator[str]:
@@ -210,7 +215,7 @@ class DonorRegister:
 
     def _order(self, entry: Entry) -> Iterator[str]:
         """Donors that are not told of everybody once."""
-        donors = entry.folder / "donors.parquet"
+        donors = entry.folder / DONORS
         require_columns(self.database, donors)
         query = """
             SELECT people.high IS NULL OR donors.high IS NULL AS alone
