@@ -178,9 +178,11 @@ def _choose(
     if people.people == "same":
         most = _ROWS if people.unit else _HISTORIES
         kept = _over_versions(base, chosen, look.rows, min(most, open_to), publish, answers.people)
-        if kept is not None:
+        if kept is not None and kept.min_records is None:
             cells = math.prod(one.size for one in kept.coarse if one.column in kept.publish)
             return replace(kept, notes=(*kept.notes, *_of_few_records(values, rarest, cells)))
+        if kept is not None:
+            return kept
         base = replace(base, people=None, why={}, notes=(*notes, _one_version(base, len(chosen), inputs != publish)))
     if inputs != publish:
         open_to = of_secret(NAMED, _RAREST_PUBLISHED, _RECORDS_PUBLISHED)[3]
@@ -243,7 +245,8 @@ def _over_versions(
 ) -> Choice | None:
     """Where the same people come again: under a bound that can be kept over versions; None if this can be one version.
 
-    Of columns that have too many values together the first ones are published, unless this can be one version alone.
+    Columns that have too many values together are published as whole records, or the first ones of them where people
+    have several rows, unless this can be one version alone.
     """
     may_be_one = people is None and not base.unit and base.wave is None
     fitted = columns_within(chosen, rows, most, 2)
@@ -260,6 +263,12 @@ def _over_versions(
         "thousand people after a few versions, and those for observers who know columns (srlip) less than this one."
     )
     notes = base.notes
+    if fitted is None and not base.unit:
+        later = (
+            "in later versions tables of single columns may be off by about a standard error; name fewer columns with "
+            "--publish for tables that are right on average in all of them"
+        )
+        return _whole(replace(base, notes=(*notes, later)), chosen, rows)
     if fitted is None:
         first = next(k for k in range(len(chosen), 0, -1) if columns_within(chosen[:k], rows, most, 2) is not None)
         left = listed(column.name for column in chosen[first:])
@@ -325,6 +334,11 @@ def whole_reason(choice: Choice, known: Sequence[str]) -> str:
     some = f", or any of {listed(known)}" if known else ""
     if choice.guarantee == (PUBLISHED,):
         return f"The secret is published too. For observers who know all other columns, or none{some}."
+    if choice.people == "same":
+        return (
+            "For observers of the records, in all versions together, who know none of their columns: "
+            f"{len(choice.publish)} columns have too many values together for one channel."
+        )
     return (
         f"For observers of a record who know none of its columns{some}: {len(choice.publish)} columns have too many "
         "values together for a bound in the population (rlip), and for observers of all of them."

@@ -184,7 +184,7 @@ def draft_file(
             return ReleaseSpec.parse(written_spec(look, roles, one, title), file)
 
         choice, classes = _with_classes(choice, look, roles, answers, spec_of, file.parent, progress)
-        if choice.min_records is not None:
+        if choice.min_records is not None and choice.people != "same":
             choice = with_known_columns(choice, answers.known, look, roles, spec_of, classes, progress)
         elif answers.known:
             choice = with_all_known(choice)

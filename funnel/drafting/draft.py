@@ -106,6 +106,8 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
 
 
 _NOTE = " " * 4 + "# "
+# The part of the bound for first versions of whole records of the same people.
+_OF_FIRST = 0.8
 
 
 def _reason(sentence: str | None) -> list[str]:
@@ -262,7 +264,12 @@ def _history(choice: Choice) -> list[str]:
             '# people = "different"',
             "",
         ]
-    return [*_reason(choice.why.get("history")), "[history]", f'people = "{choice.people}"', ""]
+    lines = [*_reason(choice.why.get("history")), "[history]", f'people = "{choice.people}"']
+    if choice.people == "same" and choice.min_records is not None:
+        lines.append(
+            f"budget_fraction = {_OF_FIRST}{_NOTE}of the bound, in a person's first version; later ones use the rest"
+        )
+    return [*lines, ""]
 
 
 def _protection(choice: Choice) -> list[str]:

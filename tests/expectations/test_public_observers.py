@@ -45,7 +45,9 @@ def failures(stated: Mapping[str, Any], history: FoundHistory, budget: float) ->
     ]
     alone = SimpleNamespace(share=history.share_alone, entropy=history.entropy)
     public = SimpleNamespace(rows=ROWS)
-    finished = SimpleNamespace(versions=history.versions, alone=alone, observers=exact, public=public)
+    finished = SimpleNamespace(
+        versions=history.versions, alone=alone, observers=exact, public=public, stated_history={}
+    )
     promise = SimpleNamespace(budget=Fraction(str(budget)))
     claims = report_claims._history({"history": stated}, finished, promise)
     return [one.name for one in claims if one.failure is not None]

@@ -250,7 +250,11 @@ def test_a_budget_that_no_exchange_of_records_keeps_is_refused(tmp_path: Path) -
         ("min_records = 100", 'min_records = 100\nclasses = "classes.json"', "those of other people"),
         ('mechanism = "invariant"', 'mechanism = "grr"', "draws values"),
         ('mechanism = "invariant"', 'mechanism = {name = "invariant", weights = "share"}', "weights has no effect"),
-        ('people = "different"', 'people = "same"', "link"),
+        (
+            'people = "different"',
+            'people = "same"',
+            "one bound on what is learned of the secret is kept over them, and not several",
+        ),
     ],
 )
 def test_what_goes_not_with_any_one_column_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:

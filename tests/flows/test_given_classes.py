@@ -210,9 +210,9 @@ def test_a_class_that_nobody_has_is_refused(tmp_path: Path) -> None:
             "[source]",
             '[recode.relationship.groups]\nspouse = ["Husband", "Wife"]\nother = ["Not-in-family", "Own-child", '
             '"Unmarried", "Other-relative"]\n\n[source]',
-            "has points for values of 'relationship'",
+            "have points for values of 'relationship'",
         ),
-        ('"workclass", ', "", "is about education, relationship, race, workclass, occupation, sex"),
+        ('"workclass", ', "", "are about education, relationship, race, workclass, occupation, sex"),
     ],
 )
 def test_a_file_for_other_columns_or_values_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:

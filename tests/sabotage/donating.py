@@ -45,8 +45,8 @@ DONATING = [
         "whoever goes on is said to begin",
         "the register has another effective channel",
         "history.donor_step",
-        "both = np.concatenate([rows * going_on, rows * (1 - going_on)], axis=1).T",
-        "both = np.concatenate([rows * 0 * going_on, rows], axis=1).T",
+        "both = np.concatenate([kept * rows * going_on, begins], axis=1).T",
+        "both = np.concatenate([0 * rows, begins + kept * rows * going_on], axis=1).T",
     ),
     _of(
         "one word for whether records go on",

@@ -386,6 +386,15 @@ class TestPeople:
         if publish is not None:
             assert spec.columns == tuple(dict.fromkeys(("smoker", *publish.split(","))))
 
+    def test_many_columns_of_the_same_people_are_whole_records(self, tmp_path: Path) -> None:
+        publish = "age,region,party,number_of_children,visits_to_doctor"
+        spec = written(tmp_path, survey(900), "smoker", publish, key=("interview",), people="same")
+        assert spec.publish == tuple(publish.split(","))
+        assert spec.history is not None
+        assert (spec.history.people, spec.history.budget_fraction) == ("same", 0.8)
+        assert (spec.guarantee.kind, spec.frequencies.protection, spec.groups.known) == ("lip", "threshold", ())
+        assert conflicts(spec) == ()
+
     def test_of_several_rows_the_first_columns_that_fit_are_published(self, tmp_path: Path) -> None:
         columns = ("ward", "age", "sex", "no_of_tests", "diagnosis")
         said = notes(tmp_path, visits(600), Answers(("chronic",), columns, unit=("patient",)))

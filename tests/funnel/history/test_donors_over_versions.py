@@ -1,16 +1,13 @@
-"""Why whole records are refused over versions: own records are the same twice, and those of donors are not."""
+"""Why donors are followed over versions: else own records are the same twice, and those of donors are not."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from funnel.alphabet import Alphabet
-from funnel.errors import SpecError
 from funnel.joint import IntArray
 from funnel.sampling.donors import Donors
 from funnel.sampling.random_words import WordArray
-from tests.projects import spec_of
 
 PEOPLE = 1_000
 
@@ -54,17 +51,3 @@ def test_of_two_versions_equal_records_tell_whose_they_are() -> None:
     # What is published of the classes tells nothing of one another: the odds grow by what records tell alone.
     odds = np.mean(own) / np.mean(others)
     assert odds > 4
-
-
-def test_they_are_refused_in_one_sentence() -> None:
-    with pytest.raises(SpecError, match="would see whose records are their own") as caught:
-        spec_of(
-            "nowhere.parquet",
-            ".",
-            publish=["x", "y"],
-            mechanism="invariant",
-            groups={"classes": "classes.json"},
-            record_key=["id"],
-            history={"people": "same"},
-        )
-    assert "contradictions" not in str(caught.value)
