@@ -81,7 +81,7 @@ are figures alone is refused because it is not there yet.
 
 def reason(refusal: str) -> str:
     """A refusal without the guarantee that it is about."""
-    return _GUARANTEE.sub('"–"', refusal)
+    return _GUARANTEE.sub('"–"', refusal, count=1)
 
 
 def page() -> str:
