@@ -103,13 +103,7 @@ def follow(
         raise ValueError("a protocol that is followed reads the published columns alone")
     work = run.workspace / FOLDER
     terms = _terms(run, decision, frequencies, protocol, useful)
-    if isinstance(people, Units):
-        decided = _decided_for_units(run, protected, terms, people, key)
-    elif isinstance(people, People):
-        whole = run.estimated.donors is not None
-        decided = (_decided_for_donors if whole else _decided_for_people)(run, protected, terms, people)
-    else:
-        raise ValueError("those who are followed were looked up")
+    decided = _decided(run, protected, terms, people, key)
     found, people, expected, donors = decided.step, decided.people, decided.expected, None
     if found.own is None:
         effective = found.channel
@@ -195,6 +189,18 @@ def _terms(
         progress=tell,
         kept=FittedRows.within(run.workspace),
     )
+
+
+def _decided(
+    run: Run, protected: Protected, terms: VersionTerms, people: People | Units | None, key: RecordKey
+) -> _Decided:
+    """What is drawn of everybody who was looked up."""
+    if isinstance(people, Units):
+        return _decided_for_units(run, protected, terms, people, key)
+    if people is None:
+        raise ValueError("those who are followed were looked up")
+    whole = run.estimated.donors is not None
+    return (_decided_for_donors if whole else _decided_for_people)(run, protected, terms, people)
 
 
 def _drift(run: Run, frequencies: Frequencies, exact: Callable[[], Drift | None]) -> dict[str, Any] | None:

@@ -416,11 +416,18 @@ def _named(
             _require_named(columns[name], option, look.rows)
     if answers.publish is not None:
         return answers.secret, tuple(dict.fromkeys(answers.publish)), ()
+    return answers.secret, *_all_others(look, roles, answers.secret, tells)
+
+
+def _all_others(
+    look: Look, roles: Roles, secret: tuple[str, ...], tells: set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All columns that can be published but the secret and those that tell whose record it is; what is left out."""
     free = [column for column in roles.free if column.name not in tells]
     rare = [one for one in free if not is_named(one, look.rows)]
     many = [one for one in free if one.kind == "text" and one.values > max(200, look.rows / 10)]
     texts = [one.name for one in free if one in rare or (one in many and len(day_forms(one)) != 1)]
-    publish = tuple(one.name for one in free if one.name not in texts and one.name not in answers.secret)
+    publish = tuple(one.name for one in free if one.name not in texts and one.name not in secret)
     unusable = [
         f"{printable(name) or 'a column without a name'} is left out, since {why}"
         for name, why in look.left_out.items()
@@ -436,4 +443,4 @@ def _named(
         notes.append(
             f"left out of all columns: {listed(out)} (names, weights, free text, or values that hardly anybody has)"
         )
-    return answers.secret, publish, tuple(notes)
+    return publish, tuple(notes)
