@@ -80,6 +80,13 @@ def test_every_wave_passes_its_audits_and_says_how_many_records_are_own(
     assert 0.3 < shares[-1] < shares[0] < 1
 
 
+def test_a_first_wave_may_use_all_of_the_bound(tmp_path: Path) -> None:
+    """Its channel is then the one of the version alone to the last unit, which tells nothing of people."""
+    spec = project(tmp_path, SPEC.replace("budget_fraction = 0.8", "budget_fraction = 1.0"))
+    versions = [released(tmp_path, spec, table) for table in tables(2)]
+    assert all(map(passes, versions))
+
+
 def test_classes_are_those_of_the_first_wave(panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]]) -> None:
     _, _, versions = panel
     assert len({version.classes.read_bytes() for version in versions}) == 1
