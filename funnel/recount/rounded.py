@@ -202,7 +202,7 @@ def _would_do(
 
 
 def _is_one_of(exact: Weights, chapter: Chapter) -> bool:
-    """Whether one of the channels is it; of donors over classes, whoever goes on or begins."""
+    """Whether one of the channels is it; one of donors over classes, where going on and beginning add up."""
     k, a = len(exact), chapter.a
     for rows in chapter.channels.values():
         found = [[0] * a for _ in range(k)]
