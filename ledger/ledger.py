@@ -316,8 +316,13 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with plain_failures(self._address, "cannot be read"), self._engine.connect() as connection, connection.begin():
-            yield connection
+        """One transaction that reads, and sees the ledger as it was at one moment, whoever begins or writes it."""
+        with plain_failures(self._address, "cannot be read"), self._engine.connect() as connection:
+            if self._address.is_server:
+                # A file is always read so.
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
 
     def _require_file(self) -> None:
         """Refuse to begin a ledger anew where one is gone."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -223,6 +224,27 @@ def test_a_clock_that_went_back_is_noted_and_no_error(url: str | None, tmp_path:
         "the clock went back: entry 2 is of 2026-05-01T12:00:00+00:00",
     )
     assert after.note is None
+
+
+def test_a_ledger_that_is_begun_while_another_run_looks_for_it(
+    postgres: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks sees none of its tables or all, although each is looked for by a statement of its own."""
+    url, looked_for = postgres.schema(), []  # type: ignore[attr-defined]
+    has_table = PGDialect.has_table
+
+    def beside_another(self: PGDialect, connection: Connection, name: str, *rest: object, **named: object) -> bool:
+        found = has_table(self, connection, name, *rest, **named)  # type: ignore[arg-type]
+        looked_for.append(name)
+        if len(looked_for) == 1:
+            opened(url, tmp_path / "another").close()
+        return found
+
+    monkeypatch.setattr(PGDialect, "has_table", beside_another)
+    with Ledger.open(url, tmp_path / "this") as ledger:
+        ledger.append(event())
+        assert ledger.verify() == 1
+    assert len(looked_for) > 2
 
 
 def test_many_at_once_follow_one_another(url: str | None, tmp_path: Path) -> None:
