@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SpecError
+from funnel.wording import listed
 
 SEPARATOR = " · "
 #: The column that says of every whole record which class it is of.
@@ -108,6 +109,14 @@ class Alphabet:
     def get(self, symbol: tuple[str, ...]) -> int:
         """Position of a symbol, or -1 when it is outside the alphabet."""
         return self._positions.get(symbol, -1)
+
+    @property
+    def described(self) -> str:
+        """Its columns and its size in words."""
+        return f"{' × '.join(self.columns)} ({len(self):,} {'value' if len(self) == 1 else 'values'})"
+
+    def __repr__(self) -> str:
+        return f"<Alphabet of {self.described}: {listed(self.labels, 6)}>"
 
     def __len__(self) -> int:
         return len(self.symbols)

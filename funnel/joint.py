@@ -95,6 +95,10 @@ class Joint:
         object.__setattr__(self, "counts", counts)
         freeze(self, "counts")
 
+    def __repr__(self) -> str:
+        known = "" if self.bounds is None else ", known up to noise"
+        return f"<Joint of {self.n:,} records{known}: {self.secret.described} by {self.inputs.described}>"
+
     @classmethod
     def from_counts(
         cls,

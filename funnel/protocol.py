@@ -97,6 +97,10 @@ class Protocol:
         if self.format not in (FORMAT, SPARSE_FORMAT):
             raise SpecError(f"a protocol is of format {FORMAT} or {SPARSE_FORMAT}, not {self.format}")
 
+    def __repr__(self) -> str:
+        made = " for ".join(name for name in (self.mechanism, self.guarantee) if name)
+        return f"<Protocol{made and f' {made}'}: {self.inputs.described} published as {self.outputs.described}>"
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> WeightArray:

@@ -127,7 +127,7 @@ class NumberEstimate:
             ],
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         last = [] if self.r is None else ["r"]
         rows = [(*self.by, f"of {self.column}", "estimate", "error", "from", "to", *last)]
         parts = [self._figures("mean"), self._figures("total")]

@@ -87,7 +87,7 @@ class OddsRatios:
             "cells": json_cells(self.cells, **figures, r=self.r),
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [(*self.columns, "odds ratio", "log error", "from", "to", "r")]
         for cell, odds, error, low, up, r in zip(
             self.cells, self.odds, self.log_errors, self.lower, self.upper, self.r, strict=True

@@ -110,7 +110,7 @@ class Regression:
             "terms": terms,
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         head = ("", "coefficient", "error", "from", "to", *(("r",) if self.r is not None else ()))
         rows = [head]
         figures = zip(self.coefficients, self.errors, self.lower, self.upper, strict=True)

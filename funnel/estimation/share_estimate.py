@@ -144,7 +144,7 @@ class Estimate:
             content["chi_square_r"] = self.chi_square_r
         return content
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [(*self.columns, "share", "error", "from", "to", *([] if self.r is None else ["r"]))]
         for place, (cell, low, up) in enumerate(zip(self.cells, self.lower, self.upper, strict=True)):
             # An interval of all shares there are says nothing, whatever stands beside it.

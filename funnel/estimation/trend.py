@@ -113,7 +113,7 @@ class Trend:
             ],
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [(*self.columns, *self.versions, "change", "error", "from", "to")]
         for place, cell in enumerate(self.cells):
             value, error = self.whole.values[place], self.whole.errors[place]

@@ -114,7 +114,7 @@ class WeightedEstimate:
         intervals = self.frequencies, self.errors, self.lower, self.upper
         return (*intervals, self.least, self.largest, self.unweighted)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [(*self.columns, "weighted", "error", "from", "to", "least", "largest", "of records")]
         for cell, figures in zip(self.cells, zip(*self._figures, strict=True), strict=True):
             rows.append((*cell, *("–" if np.isnan(one) else f"{one:.4f}" for one in figures)))

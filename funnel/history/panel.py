@@ -44,6 +44,7 @@ from funnel.sampling.keyed import (
 from funnel.sampling.output_columns import OutputColumns
 from funnel.sampling.random_words import WordArray, WordStream
 from funnel.tables import read_batches
+from funnel.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,6 +137,9 @@ class History:
         self.steps: tuple[Step, ...] = ()
         self._people = PanelPeople()
         self._columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<History within {self.guarantee}: {listed(step.version for step in self.steps) or 'no version yet'}>"
 
     def extend(
         self,

@@ -96,6 +96,9 @@ class Step:
     released: pa.Table | None = None
     waves: tuple[Step, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Step {self.version!r} within {self.guarantee}: level {self.level.value:.4g}, {self.channel!r}>"
+
     @classmethod
     def of_waves(cls, steps: Sequence[Step], observed: Observed, target: Protocol, channel: Protocol) -> Step:
         """All waves as one step.

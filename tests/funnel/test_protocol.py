@@ -91,3 +91,12 @@ def test_unknown_symbols_draw_from_the_marginal() -> None:
     assert (weights[:, 1] == one.weights[:, 1]).all()
     with pytest.raises(DataError, match="the protocol reads"):
         one.weights_for(Alphabet(("z",), (("new",),)))
+
+
+def test_what_a_notebook_shows_is_a_line_and_no_table_of_counts() -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    protocol = funnel.fit("grr", joint, LIP(0.5))
+    assert repr(joint) == "<Joint of 100 records: S (2 values) by X (2 values)>"
+    assert repr(joint.inputs) == "<Alphabet of X (2 values): X0, X1>"
+    assert repr(protocol) == "<Protocol grr for lip:0.5: X (2 values) published as X (2 values)>"
+    assert repr(funnel.History(LIP(0.5))) == "<History within lip:0.5: no version yet>"

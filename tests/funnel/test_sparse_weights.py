@@ -199,3 +199,13 @@ def test_the_audit_reads_the_names_of_a_wide_table(name: str, said: bool) -> Non
     guarantee = funnel.LIP(1.0)
     document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED)
     assert check_labels(SimpleNamespace(document=document)).passed is said
+
+
+def test_a_protocol_too_wide_for_a_table_is_shown_without_one() -> None:
+    size = 200_000
+    many, whole = Alphabet.of(None, size, "X"), np.full(size, DENOMINATOR, dtype=np.uint64)
+    weights = SparseWeights.of_entries(np.arange(size), np.arange(size), whole, (size, size))
+    marginal = np.zeros(size, dtype=np.uint64)
+    marginal[0] = DENOMINATOR
+    wide = Protocol.of_sparse(weights, marginal, many, many)
+    assert repr(wide) == "<Protocol: X (200,000 values) published as X (200,000 values)>"
