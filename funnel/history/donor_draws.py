@@ -82,26 +82,36 @@ class StandIns:
         everybody = [self.order[self.of_class[self.order] == k] for k in range(int(begins.max(initial=0)) + 1)]
         stands_for = standing.copy()
         first, last = np.flatnonzero((begins >= 0) & ~later), np.flatnonzero((begins >= 0) & later)
-        stands_for[first] = self._others([[everybody[begins[i]]] for i in first], first, standing)
+        stands_for[first] = self._others([everybody], begins[first], first, standing)
         published = np.zeros(len(standing), dtype=bool)
         published[stands_for[(begins < 0) | ~later]] = True
         left = [some[~published[some]] for some in everybody]
-        stands_for[last] = self._others([[left[begins[i]], everybody[begins[i]]] for i in last], last, standing)
+        stands_for[last] = self._others([left, everybody], begins[last], last, standing)
         return stands_for
 
-    def _others(self, pools: list[list[IntArray]], rows: IntArray, standing: IntArray) -> IntArray:
-        """For each of some rows another one of the first of its pools that has others, each as likely, (k,).
+    def _others(self, choices: list[list[IntArray]], classes: IntArray, rows: IntArray, standing: IntArray) -> IntArray:
+        """For each of some rows another one of a class, each as likely, of the first choice with others there; (k,).
 
-        Others are neither the row itself nor the one that stood for it.
+        Others are neither the row itself nor the one that stood for it: numbers are drawn among them, and those from
+        the place of either on are one more.
         """
-        candidates = []
-        for row, of_row in zip(rows.tolist(), pools, strict=True):
-            others = (pool[(pool != row) & (pool != standing[row])] for pool in of_row)
-            candidates.append(next((some for some in others if len(some)), np.zeros(0, dtype=np.int64)))
-        limits = np.array([len(some) for some in candidates], dtype=np.int64)
+        limits, taken = np.zeros((2, len(rows)), dtype=np.int64)
+        skipped = np.zeros((2, len(rows)), dtype=np.int64)
+        for choice, pools in enumerate(choices):
+            # Nobody, where nobody stood for a row, has the last place.
+            place = np.full(len(standing) + 1, -1)
+            for pool in pools:
+                place[pool] = np.arange(len(pool))
+            known = np.stack([rows, np.where(standing[rows] == rows, -1, standing[rows])])
+            there = np.where(np.append(self.of_class, -1)[known] == classes, place[known], -1)
+            others = np.array([len(pool) for pool in pools])[classes] - (there >= 0).sum(axis=0)
+            new = (limits == 0) & (others > 0)
+            limits[new], taken[new], skipped[:, new] = others[new], choice, there[:, new]
         if (limits == 0).any():
             raise DataError("a class of records has nobody but the person who is published; use fewer, larger classes")
         if not len(rows):
             return limits
         drawn = uniform_below(limits, rows, self.words)
-        return np.array([some[number] for some, number in zip(candidates, drawn.tolist(), strict=True)])
+        for place in np.sort(skipped, axis=0):
+            drawn += (place >= 0) & (drawn >= place)
+        return np.array([choices[c][k][number] for c, k, number in zip(taken, classes, drawn, strict=True)])
