@@ -66,7 +66,9 @@ def unchanged_lines(told: Mapping[str, Any] | None, own: float | None = None) ->
     if own is None:
         yield f"Unchanged: {told['share']:.1%} of the records; {by_column}."
     else:
-        yield f"Own:       {own:.1%} of the records; {told['share']:.1%} have the class of their person."
+        # By shares as they are published, rounded, these may seem to be fewer.
+        in_class = max(told["share"], own)
+        yield f"Own:       {own:.1%} of the records; {in_class:.1%} have the class of their person."
     if (told["share"] if own is None else own) < _FEW_UNCHANGED:
         yield "           Most records are changed: fewer columns or categories, or more records, leave more unchanged."
     errors_of = (("any_error", "a share of whichever values"), ("error", f"that of one {what}"))

@@ -305,7 +305,9 @@ def check_whole(known: AuditContext) -> Found:
         yield _SILENT
         return ""
     if (history := known.report.figures.history) is not None:
-        yield from _followed(history.own, stated, float(share_step(known.public_rows)))
+        shares = UnchangedShares.rounded(known.document, known.public_rows)
+        most = shares.mean(shares.stays).high + (known.document.rounded or 0.0)
+        yield from followed_complaints(history.own, stated, most, float(share_step(known.public_rows)))
         return "the share of own records, of donors who are followed, is no larger than that of classes that stay"
     whole = None if stated.whole is None else stated.whole.model_dump(mode="json")
     found = PlainDonors(names[:-1], published, moves_of(known.released, width), columns.texts)
@@ -313,11 +315,21 @@ def check_whole(known: AuditContext) -> Found:
     return "shares of whole records unchanged, by column, follow from the records and the protocol"
 
 
-def _followed(own: float | None, stated: Unchanged, step: float) -> Iterator[str]:
-    """What is stated of whole records of the same people: how many are their own, and nothing else by public files."""
+def followed_complaints(own: float | None, stated: Unchanged, most: float, step: float) -> Iterator[str]:
+    """What is wrong with what is stated of whole records of the same people: how many are their own, and no more.
+
+    Parameters
+    ----------
+    own : float or None
+    stated : Unchanged
+    most : float
+        The largest share of classes that stay, before shares and weights were rounded.
+    step : float
+        Of public shares.
+    """
     if own is None:
         yield "report.json does not state how many records are people's own"
-    elif not 0 <= own <= stated.share + step or abs(own / step - round(own / step)) > 1e-6:
+    elif not 0 <= own <= most + step / 2 + NOISE or abs(own / step - round(own / step)) > 1e-6:
         yield f"the share of own records is {own!r}, which is no public share, or more than that of classes that stay"
     if stated.whole is not None or stated.known:
         yield "more is stated of whole records than donors who are followed let be told"

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from funnel.audit.arithmetic import mean_between
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
+from funnel.audit.unchanged import followed_complaints
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck, verified
 from tests.copies import copied
@@ -229,3 +231,12 @@ def test_means_are_those_of_the_best_and_worst_shares(
     if corners:
         assert found.low == pytest.approx(min(corners), abs=1e-9)
         assert found.high == pytest.approx(max(corners), abs=1e-9)
+
+
+def test_own_records_are_held_to_what_shares_were_before_they_were_rounded() -> None:
+    """Of 250,000 people in 22 classes .893 were to be own, and by rounded shares .890 were to keep their class."""
+    stated = SimpleNamespace(share=0.89, whole=None, known=())
+    assert not list(followed_complaints(0.893, stated, 0.897, STEP))
+    for own, most in ((0.893, 0.8924), (0.8935, 0.897), (-0.001, 0.897), (None, 0.897)):
+        assert list(followed_complaints(own, stated, most, STEP))
+    assert list(followed_complaints(0.893, SimpleNamespace(share=0.89, whole=object(), known=()), 0.897, STEP))
