@@ -19,7 +19,7 @@ LEAST: Final = 0.01
 """Histories of fewer people than that are not predicted."""
 
 MOST: Final = 1 << 14
-"""Not more histories than these are: the likeliest."""
+"""Not more histories than these are: the `likeliest`."""
 
 # Expected people are whole numbers of this sum where effective channels are averaged: products with halves of weights
 # then fit 64 bits.
@@ -74,6 +74,16 @@ class Attending:
     away: Expected
 
 
+def likeliest(people: FloatArray, most: int) -> IntArray:
+    """Which histories are predicted, sorted: so many with most people, to six digits, and none of fewer than `LEAST`.
+
+    Of those that are alike to six digits the first: whoever computes them again, by sums in another order, finds these.
+    """
+    alike = np.array([float(f"{one:.5e}") for one in people.tolist()])
+    order = np.argsort(-alike, kind="stable")[:most]
+    return np.sort(order[people[order] >= LEAST])
+
+
 def attending(past: Past, expected: Expected, known: Mapping[int, float], people: float) -> Attending:
     """Who is expected in the next version.
 
@@ -104,8 +114,7 @@ def attending(past: Past, expected: Expected, known: Mapping[int, float], people
         came += min(count, could)
         others += float(lost[version])
     new = max(0.0, people - came)
-    order = np.argsort(-there, kind="stable")[: MOST - 1]
-    followed = np.sort(order[there[order] >= LEAST])
+    followed = likeliest(there, MOST - 1)
     others += max(0.0, float(there.sum() - there[followed].sum()))
     left = expected.people - there
     kept = left >= LEAST

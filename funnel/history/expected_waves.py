@@ -18,7 +18,7 @@ from funnel.guarantees.base import Level, Witness
 from funnel.history.allowed import Kept
 from funnel.history.changes import Changes, MoveLimits
 from funnel.history.distributions import distributions_before
-from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
+from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people, likeliest
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.library import balanced
 from funnel.history.observed import Observed
@@ -89,8 +89,7 @@ class _Wave:
     def following(self, first: int, share: float) -> Attending:
         """Who is expected in the next wave, if histories are numbered from ``first`` on; the others stay."""
         there, left = share * self.people, (1 - share) * self.people
-        likeliest = np.argsort(-there, kind="stable")[:MOST]
-        on, stay = np.sort(likeliest[there[likeliest] >= LEAST]), np.flatnonzero(left >= LEAST)
+        on, stay = likeliest(there, MOST), np.flatnonzero(left >= LEAST)
         others = share * self.others + float(there.sum() - there[on].sum())
         lost = (1 - share) * self.others + float(left.sum() - left[stay].sum())
         return Attending(first + on, there[on], others, Expected(first + stay, left[stay], np.array([lost])))

@@ -7,9 +7,9 @@ beyond all that there could be. Of att(h) people with the history h,
 
     M(hy) = att(h) Σ_x P(x | h) R(y | x, h),      W(y | x) = Σ_h att(h) P(x | h) R(y | x, h) / Σ_h att(h) P(x | h)
 
-Histories of less than a hundredth of a person are not *predicted*, before a version or after it, nor are more than
-2^14: of those who have one nothing is known but the distribution of the version, and they count in W as people who are
-given the distribution of the output.
+Histories of less than a hundredth of a person are not *predicted*, before a version or after it, nor are more than the
+2^14 likeliest, by six digits of how many people, and of those alike the first: of those who have one nothing is known
+but the distribution of the version, and they count in W as people who are given the distribution of the output.
 
 Where people have several rows, T_k of them have a k-th one: by the noisy numbers of people with so many rows, clipped
 at 0, up to the last of them that noise alone explains with less than `CHANCE`. In the first wave people are expected as
@@ -271,7 +271,7 @@ class Attending:
 
 def _likeliest(there: Mapping[int, float], most: int) -> dict[int, float]:
     """The predicted histories among those that people are expected to have: so many, and none of too few people."""
-    likeliest = sorted(sorted(there), key=lambda node: -there[node])[:most]
+    likeliest = sorted(sorted(there), key=lambda node: -float(f"{there[node]:.5e}"))[:most]
     return {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
 
 
