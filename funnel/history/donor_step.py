@@ -201,16 +201,20 @@ def _effective(joint: Joint, channels: list[DonorChannel], people: IntArray, tar
 
 
 def _scaled(table: FloatArray, shares: FloatArray) -> WeightArray:
-    """Weights (2k, k) in proportion to a table of class and output, (k, 2k), with these shares of either class."""
-    k = len(shares)
+    """Weights (2k, k) in proportion to a table of class and output, (k, 2k), with these shares of either class.
+
+    Of a class that nobody is of any record begins.
+    """
+    k, there = len(shares), shares > 0
     of_class = table[:, :k] + table[:, k:]
     going_on = np.divide(table[:, :k], of_class, out=np.zeros_like(of_class), where=of_class > 0)
     for _ in range(_ROUNDS):
-        of_class *= (shares / of_class.sum(axis=1))[:, None]
-        of_class *= shares / of_class.sum(axis=0)
-    rows = of_class / of_class.sum(axis=1, keepdims=True)
+        of_class *= np.divide(shares, of_class.sum(axis=1), out=np.zeros(k), where=there)[:, None]
+        of_class *= np.divide(shares, of_class.sum(axis=0), out=np.zeros(k), where=there)
+    rows = np.where(there[:, None], of_class, shares)
+    rows /= rows.sum(axis=1, keepdims=True)
     published = shares @ rows
-    kept = min(1.0, float((shares / published).min()))
+    kept = min(1.0, float((shares[there] / published[there]).min()))
     begins = kept * rows * (1 - going_on) + (shares - kept * published)
     both = np.concatenate([kept * rows * going_on, begins], axis=1).T
     return np.asarray(balanced(np.ldexp(np.minimum(both, 1.0), WORD_BITS).astype(np.uint64)[None])[0])

@@ -16,13 +16,12 @@ from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.rsrlip import RSRLIP
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
-from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import VersionTerms
 from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
-from funnel.history.panel_people import PanelPeople
+from funnel.history.panel_people import PanelPeople, words_of
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
@@ -233,7 +232,7 @@ class History:
         )
 
         def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
-            return step.drawn(before, xs[wave], _words(step, before, rows.take(wave), record_key))
+            return step.drawn(before, xs[wave], words_of(step, before, rows.take(wave), record_key, _WORDS_PURPOSE))
 
         if unit is None:
             waves = self._one_row_each(asked, changes, by_class, draw)
@@ -360,12 +359,3 @@ def _released(step: Step, outputs: IntArray) -> pa.Table:
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
-
-
-def _words(step: Step, nodes: IntArray, rows: pa.Table, record_key: RecordKey | None) -> WordArray:
-    """Words for everybody, shape (rows,): fresh, or of their keys and what is decided about their histories."""
-    if record_key is None:
-        return WordStream().words(len(nodes))
-    decided = word_key(record_key, DECISION_PURPOSE)
-    keys = decision_keys(key_digests(rows, record_key), step.decisions(nodes), decided)
-    return encrypted_words(keys, word_key(record_key, _WORDS_PURPOSE))

@@ -11,18 +11,23 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
+from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.distributions import BoolArray
 from funnel.history.mover_stayer import class_cells, differs
+from funnel.history.step import Step
 from funnel.joint import IntArray, Joint
 from funnel.sampling.keyed import (
     MIN_SECRET_BYTES,
     RecordKey,
     count_missing_keys,
+    encrypted_words,
     key_digests,
     key_kind,
     missing_keys_error,
     repeated_keys_error,
+    word_key,
 )
+from funnel.sampling.random_words import WordArray, WordStream
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,3 +140,12 @@ class PanelPeople:
         changed = np.zeros(len(self.nodes), dtype=bool)
         of_all[numbers], here[numbers], changed[numbers] = nodes, cells, have_changed
         return replace(self, nodes=of_all, versions=(*self.versions, _Attendance(here, changed, chapters)))
+
+
+def words_of(step: Step, nodes: IntArray, rows: pa.Table, record_key: RecordKey | None, purpose: str) -> WordArray:
+    """Words for everybody, (rows,), for a purpose: fresh, or of keys and what is decided about their histories."""
+    if record_key is None:
+        return WordStream().words(len(nodes))
+    decided = word_key(record_key, DECISION_PURPOSE)
+    keys = decision_keys(key_digests(rows, record_key), step.decisions(nodes), decided)
+    return encrypted_words(keys, word_key(record_key, purpose))
