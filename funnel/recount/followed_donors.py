@@ -366,7 +366,9 @@ class PlainMoves:
         for (was, now), people in both.items():
             moved[was][now] += people
             self.now[now] += people
-        everybody = Counter({cell: people for cell, people in after.items() if people})
+        # No secret that only new people have may come from nowhere.
+        kept = {secret for secret, _ in self.now}
+        everybody = Counter({cell: people for cell, people in after.items() if people and cell[0] in kept})
         rows = {cell: moved[cell] or everybody for cell in {*before, *after}}
         self.scale = math.lcm(*(row.total() for row in rows.values()))
         """What every row of the kernel adds up to."""

@@ -14,6 +14,7 @@ import funnel
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.donor_draws import StandIns, draw_outputs
+from funnel.history.donor_step import read_distributions
 from funnel.history.followed_donors import FollowedDonors
 from funnel.history.library import balanced
 from funnel.history.panel_people import words_of
@@ -59,6 +60,22 @@ def test_a_class_may_have_nobody_in_a_version(number: int) -> None:
     steps = published(tables, funnel.LIP(0.5))
     assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.5)))
     assert {row["job"][0] for row in records_of(steps[number])} == {"a", "b"}
+
+
+def test_a_secret_that_only_new_people_have_comes_from_nobody_else() -> None:
+    tables = panel(500, 2, seed=3, leaves=0.0)
+    rare = np.arange(500) < 25
+    ill = np.where(rare, "rarely", np.array(tables[0]["ill"].to_pylist()))
+    tables[0] = tables[0].set_column(1, "ill", pa.array(ill))
+    # In the second version other people have it, and those who had it are gone.
+    tables[1] = tables[1].set_column(0, "id", pa.array(np.where(rare, 1_000, 0) + np.arange(500)))
+    tables[1] = tables[1].set_column(1, "ill", pa.array(np.where(rare, "rarely", tables[1]["ill"].to_pylist())))
+    steps = published(tables, funnel.LIP(0.5))
+    assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.5)))
+    people, read = read_distributions(steps[1].step)
+    place = steps[1].step.joint.secret.index(("rarely",))
+    assert people.sum() == 500
+    assert (read[0, place].sum() > 0, read[1:, place].sum()) == (True, 0)
 
 
 def test_counted_people_with_what_was_published_have_no_other_secrets_than_the_bound_allows() -> None:

@@ -19,9 +19,9 @@ GUARANTEE = funnel.LIP(0.5)
 MUTANTS = {
     "donors who leave are forgotten": [(BELIEFS, "* stays.denominator", "* stays.numerator")],
     "own records are twice as likely": [(BELIEFS, "[own * everywhere, others", "[own * everywhere * 2, others")],
-    "a donor is of any class": [(BELIEFS, "others // factor, donor=self.donor * in_class", "others // factor")],
-    "changes are taken backwards": [(BELIEFS, "keepdims=True) > 0, self.both,", "keepdims=True) > 0, self.both.T,")],
-    "the prior is that of everybody": [(BELIEFS, "prior = moves.both.sum(axis=0)", "prior = moves.now")],
+    "a donor is of any class": [(BELIEFS, "* donor_weight), donor=self.donor * in_class", "* donor_weight)")],
+    "nothing is known of changes": [(BELIEFS, "(of_people, joint, changes)", "(of_people, joint, None)")],
+    "the prior is that of everybody": [(BELIEFS, "secrets_of(joint, changes)", "secrets_of(joint, None)")],
     "a first record is one's own": [(BELIEFS, "own=weighted * (of_class == k)", "own=weighted")],
     "earlier secrets are not bounded": [
         (CHANNELS, "if not (allowed.no_worse", "if prior is belief.priors[-1] and not (allowed.no_worse"),
