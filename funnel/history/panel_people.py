@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
-from funnel.history.decisions import DECISION_PURPOSE, decision_keys
+from funnel.history.decisions import DECISION_PURPOSE
 from funnel.history.distributions import BoolArray
 from funnel.history.mover_stayer import class_cells, differs
 from funnel.history.step import Step
@@ -20,6 +20,7 @@ from funnel.sampling.keyed import (
     MIN_SECRET_BYTES,
     RecordKey,
     count_missing_keys,
+    decision_keys,
     encrypted_words,
     key_digests,
     key_kind,
