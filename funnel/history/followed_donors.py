@@ -162,11 +162,9 @@ class FollowedDonors:
         decided = donor_step(self.past, Observed.counted(joint, changes, nodes, cells % len(joint.inputs)), terms)
         step = self._drawn(decided, rows, record_key, nodes, cells, numbers)
         # Nothing of the panel has been changed so far: a call that fails leaves it as it was.
-        b = len(decided.channel.outputs)
-        pairs, places = np.unique(nodes * b + step.outputs, return_inverse=True)
-        chapter = decided.chapter(pairs // b, pairs % b)
+        chapter, after = decided.published(nodes, step.outputs)
         self.past, self.steps, self._columns = self.past.followed_by(chapter), (*self.steps, step), (key, secret)
-        self._people = people.published(numbers, cells, chapter.first + places.reshape(-1), have_changed, 1)
+        self._people = people.published(numbers, cells, after, have_changed, 1)
         self._followed = np.concatenate([self._followed, np.arange(len(self._followed), len(people.numbers))])
         self._followed[numbers] = numbers[step.stands_for]
         return step

@@ -269,10 +269,9 @@ class History:
             secrets=self.secrets,
         )
         step = asked.terms.decide(asked.past, observed, read_alone=self.read_alone)
-        outputs, b = draw(step, np.arange(len(nodes)), nodes), len(step.channel.outputs)
-        pairs, places = np.unique(nodes * b + outputs, return_inverse=True)
-        chapter = step.chapter(pairs // b, pairs % b)
-        return Waves(step, asked.past.followed_by(chapter), outputs, nodes, chapter.first + places)
+        outputs = draw(step, np.arange(len(nodes)), nodes)
+        chapter, after = step.published(nodes, outputs)
+        return Waves(step, asked.past.followed_by(chapter), outputs, nodes, after)
 
     def _observers(self) -> tuple[str, ...]:
         """For whom the version that comes next is bounded."""
