@@ -17,16 +17,14 @@ from funnel.history.donor_channels import first_protocol, require_kept
 from funnel.history.donor_draws import StandIns, begun_as, draw_outputs, read_by
 from funnel.history.donor_step import donor_step
 from funnel.history.following import VersionTerms
-from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed
-from funnel.history.panel_people import PanelPeople, words_of
+from funnel.history.panel_people import PanelPeople, names_of, read_rows, words_of
 from funnel.history.past import Past
 from funnel.history.step import Step
-from funnel.joint import BATCH_ROWS, IntArray, Joint
+from funnel.joint import IntArray, Joint
 from funnel.sampling.codes import input_codes
 from funnel.sampling.donors import Classifier
 from funnel.sampling.keyed import RecordKey, key_digests
-from funnel.tables import read_batches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +138,7 @@ class FollowedDonors:
             If the table cannot be read, keys are missing, repeated or of another type, secrets are new, or a class that
             is drawn has nobody else.
         """
-        key, secret = tuple(key), tuple(secret)
+        key, secret = names_of(key), names_of(secret)
         if not isinstance(version, str) or not version or version in {one.version for one in self.past.chapters}:
             raise SpecError(f"version {version!r} has no name of its own; give the next one another name")
         if self._columns not in (None, (key, secret)):
@@ -148,15 +146,10 @@ class FollowedDonors:
         if both := {*secret} & {*self.classes.columns}:
             raise SpecError(f"column {min(both)!r} is published and a secret; take it out of the classes or the secret")
         record_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
-        columns = tuple(dict.fromkeys((*key, *secret, *self.classes.columns)))
-        rows = pa.Table.from_batches(list(read_batches(table, list(columns), BATCH_ROWS)))
-        if not rows.num_rows:
-            raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
+        rows = read_rows(table, (*key, *secret, *self.classes.columns), version)
         joint, cells = self._classified(rows, secret)
         people, numbers = self._people.find(rows, key)
-        nodes, distributions = people.nodes[numbers], [chapter.joint for chapter in self.past.chapters]
-        by_class, have_changed = people.changes_by_class(numbers, cells, joint, distributions)
-        changes = {v: changes_without_class(one, distributions[v], joint) for v, one in by_class.items()}
+        nodes, (changes, _, have_changed) = people.nodes[numbers], people.changes(numbers, cells, joint, self.past)
         alone = first_protocol(joint, self.guarantee, self.budget_fraction)
         terms = VersionTerms(self.guarantee, version, alone, self.budget_fraction)
         decided = donor_step(self.past, Observed.counted(joint, changes, nodes, cells % len(joint.inputs)), terms)

@@ -18,15 +18,14 @@ from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import VersionTerms
-from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
-from funnel.history.panel_people import PanelPeople, words_of
+from funnel.history.panel_people import PanelPeople, names_of, read_rows, words_of
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
-from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.utilities import Utility, utility_of
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
@@ -42,7 +41,6 @@ from funnel.sampling.keyed import (
 )
 from funnel.sampling.output_columns import OutputColumns
 from funnel.sampling.random_words import WordArray, WordStream
-from funnel.tables import read_batches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,17 +187,17 @@ class History:
         DataError
             If the table cannot be read, or keys are missing, repeated or of another type than before.
         """
-        key, secret, inputs = _names(key), _names(secret), _names(inputs)
+        key, secret, inputs = map(names_of, (key, secret, inputs))
         if not isinstance(version, str) or not version:
             raise SpecError("a version needs a name, as a text")
-        whose = key if unit is None else _names(unit)
+        whose = key if unit is None else names_of(unit)
         if self._columns is not None and self._columns != (whose, secret):
             raise SpecError(
                 f"all versions are about the same secret {list(self._columns[1])} of people known by "
                 f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(whose)}"
             )
         record_key = None if secret_bytes is None else RecordKey(whose, secret_bytes)
-        rows = _read(table, (*key, *whose, *secret, *inputs), version)
+        rows = read_rows(table, (*key, *whose, *secret, *inputs), version)
         joint = Joint.from_table(rows, secret, inputs)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
@@ -211,9 +209,7 @@ class History:
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
         people, numbers = self._people.find(rows.take(first), whose)
-        distributions = [chapter.joint for chapter in self.past.chapters]
-        by_class, have_changed = people.changes_by_class(numbers, cells[first], joint, distributions)
-        changes = {v: changes_without_class(one, distributions[v], joint) for v, one in by_class.items()}
+        changes, by_class, have_changed = people.changes(numbers, cells[first], joint, self.past)
         asked = UnitVersion(
             self.past,
             of_units,
@@ -327,13 +323,6 @@ class History:
         return self.steps[sum(chapter.row == 1 for chapter in self.past.chapters[: number + 1]) - 1]
 
 
-def _read(table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: Sequence[str], version: str) -> pa.Table:
-    batches = list(read_batches(table, list(dict.fromkeys(columns)), BATCH_ROWS))
-    if not any(batch.num_rows for batch in batches):
-        raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
-    return pa.Table.from_batches(batches)
-
-
 def _units(rows: pa.Table, unit: tuple[str, ...]) -> IntArray:
     """The number of every row's unit, shape (rows,); in an order that nobody knows."""
     key = RecordKey(unit, os.urandom(MIN_SECRET_BYTES))
@@ -354,7 +343,3 @@ def _row_order(rows: pa.Table, row_key: RecordKey | None) -> WordArray:
 def _released(step: Step, outputs: IntArray) -> pa.Table:
     columns = OutputColumns(step.channel)
     return pa.Table.from_batches([columns.batch(outputs)], columns.schema)
-
-
-def _names(columns: Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
