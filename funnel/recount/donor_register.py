@@ -116,16 +116,13 @@ class DonorRegister:
             return str(number // k), number % k
 
         sizes = [{cell(z): n for z, n in enumerate(chapter.counts)} for chapter in chapters]
-        known: dict[tuple[int, int], PlainMoves] = {}
 
         def moves(v: int, t: int) -> PlainMoves:
-            if (v, t) not in known:
-                changes = chapters[t].changes.get(v)
-                if not changes:
-                    raise DataError(f"version {chapters[t].name!r} has no changes from one that people come from")
-                both = {(cell(before), cell(after)): n for (before, after), n in changes.items()}
-                known[v, t] = PlainMoves(both, sizes[v], sizes[t])
-            return known[v, t]
+            changes = chapters[t].changes.get(v)
+            if not changes:
+                raise DataError(f"version {chapters[t].name!r} has no changes from one that people come from")
+            both = {(cell(before), cell(after)): n for (before, after), n in changes.items()}
+            return PlainMoves(both, sizes[v], sizes[t])
 
         return DonorObserver(k, [*map(str, range(chapters[0].c))], sizes, moves)
 

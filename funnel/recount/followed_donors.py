@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from funnel.errors import DataError
 from funnel.recount.chapters import WHOLE
@@ -142,7 +143,7 @@ class DonorObserver:
         sizes: Sequence[Mapping[Cell, int]],
         moves: Callable[[int, int], PlainMoves],
     ) -> None:
-        self._k, self._secrets, self._sizes, self._moves = classes, secrets, sizes, moves
+        self._k, self._secrets, self._sizes, self._moves = classes, secrets, sizes, cache(moves)
         self._place: dict[str, int] = {}
         self._after: dict[History, dict[State, int]] = {}
 
@@ -274,14 +275,11 @@ class _Judging:
         self._histories: dict[str, History] = {}
         # Whose record was published last, by key.
         self._followed: dict[str, str] = {}
-        known: dict[tuple[int, int], PlainMoves] = {}
 
         def moves(v: int, t: int) -> PlainMoves:
-            if (v, t) not in known:
-                was, now = self._cells[v], self._cells[t]
-                both = Counter((cell, now[key]) for key, cell in was.items() if key in now)
-                known[v, t] = PlainMoves(both, sizes[v], sizes[t])
-            return known[v, t]
+            was, now = self._cells[v], self._cells[t]
+            both = Counter((cell, now[key]) for key, cell in was.items() if key in now)
+            return PlainMoves(both, sizes[v], sizes[t])
 
         self._observer = DonorObserver(self._k, self._secrets, sizes, moves)
 
