@@ -55,14 +55,14 @@ class Belief:
         """Before a later version with counts (c, k), the secret of which is one more."""
         u, c, z = self.own.shape
         of_people = np.stack([self.own, self.others]).reshape(2, u, c, c, z // c)
-        own, others = moved_on(of_people, joint, changes).reshape(2, u, c, z)
+        own, others = moved_on(of_people, joint, changes).reshape(2, u, c, -1)
         # Beliefs in the cell are the same whichever secret they are added up over.
         own, others = (np.concatenate([one, _with_secret(one[-1].sum(axis=0), c)]) for one in (own, others))
         return replace(
             self,
             own=own,
             others=others,
-            donor=moved_on(self.donor.reshape(c, z // c), joint, changes).reshape(z),
+            donor=moved_on(self.donor.reshape(c, z // c), joint, changes).reshape(-1),
             versions=(*self.versions, version),
             priors=(*self.priors, secrets_of(joint, changes)),
         )
