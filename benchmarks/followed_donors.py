@@ -72,9 +72,10 @@ def waves_of(path: Path, case: Case) -> tuple[list[pa.Table], tuple[str, ...]]:
 
 def farthest(step: DonorStep, source: pa.Table, columns: tuple[str, ...]) -> float:
     """The largest deviation of a count of one value of a column, in its standard errors as a share of the records."""
-    n, most = source.num_rows, 0.0
+    n, most, released = source.num_rows, 0.0, step.step.released
+    assert released is not None
     for column in columns:
-        true, published = Counter(source[column].to_pylist()), Counter(step.released[column].to_pylist())
+        true, published = Counter(source[column].to_pylist()), Counter(released[column].to_pylist())
         for value, count in true.items():
             if 0 < count < n:
                 most = max(most, abs(published[value] - count) / np.sqrt(count * (1 - count / n)))
@@ -107,9 +108,9 @@ def rows(path: Path) -> Iterator[Row]:
                 "classes": len(found.classes.names),
                 "wave": t,
                 "records": source.num_rows,
-                "histories": len(step.channels),
+                "histories": step.step.histories,
                 "alone": round(found.unchanged, 4) if t == 1 else None,
-                "unchanged": round(step.unchanged, 4),
+                "unchanged": round(step.step.own or 0.0, 4),
                 "recomputed": round(one.figures.unchanged, 4),
                 "drawn": round(float((step.stands_for == np.arange(source.num_rows)).mean()), 4),
                 "level": round(one.figures.level, 4),
@@ -160,7 +161,7 @@ def page(found: list[Row]) -> str:
             "",
             "Made by `python -m benchmarks.followed_donors`: nine columns of the health panel, records as they are or",
             "those of [followed donors](../../docs/history-theorems.md#followed-donors). *Moved* are people whose",
-            "history alone is outside the bound for the secret of some version, because frequencies changed. *Found",
+            "history alone is outside the bound for the secret of a version, because frequencies changed. *Found",
             f"again* is what the second computation finds; it has {wrong or 'no'} complaints.",
             "",
             *table(head, lines),

@@ -175,9 +175,7 @@ def published(tables: list[tuple[str, pa.Table]], case: str, epsilon: float, bot
         distribution_of = distributions_before(past, who.nodes, public, distributions).values.sum(axis=1)
         after, said, people, others = answered(who, distribution_of, predicted.library, predicted.drawn_from)
         b = len(step.channel.outputs)
-        foreseen, pairs = after * b + said, nodes[ids] * b + outputs
-        codes = np.concatenate([foreseen, np.setdiff1d(pairs, foreseen)])
-        chapter, order = step.chapter(codes // b, codes % b), np.argsort(codes)
+        chapter, reached = step.published(nodes[ids], outputs, after * b + said)
         told = replace(real, by_class=exact, observers=OBSERVERS)
         found.append(
             {
@@ -190,7 +188,7 @@ def published(tables: list[tuple[str, pa.Table]], case: str, epsilon: float, bot
         )
         print(case, both, found[-1], flush=True)
         expected = expected_after(who, chapter.first, people, others)
-        nodes[ids] = chapter.first + order[np.searchsorted(codes, pairs, sorter=order)]
+        nodes[ids] = reached
         last[ids] = number
         here, changed = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.int64)
         here[ids], changed[ids] = cells, has

@@ -201,10 +201,7 @@ def follow_panel(
             predicted.drawn_from,
         )
         b = len(target.outputs)
-        pairs, real_pairs = nodes * b + said, people.nodes[ids] * b + outputs
-        codes = np.concatenate([pairs, np.setdiff1d(real_pairs, pairs)])
-        chapter = drawn.step.chapter(codes // b, codes % b)
-        order = np.argsort(codes)
+        chapter, reached = drawn.step.published(people.nodes[ids], outputs, nodes * b + said)
         mean = draws.followed_by(drawn.step, chapter, ids, xs)
         expected = expected_after(who, chapter.first, mass, others)
         true_distributions = {
@@ -215,7 +212,7 @@ def follow_panel(
         }
         by_tables = reader(tables, drawn.step, real.known_by(counted, true_distributions))
         by_changes = reader(truth, drawn.step, real)
-        people.nodes[ids] = chapter.first + order[np.searchsorted(codes, real_pairs, sorter=order)]
+        people.nodes[ids] = reached
         people.last[ids] = number
         people.cells.append(here)
         past = past.followed_by(chapter)

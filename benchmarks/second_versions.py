@@ -130,12 +130,8 @@ def second_version(people: int, bound: PosteriorGuarantee, random: np.random.Gen
             predicted.drawn_from,
         )
         b = len(step.channel.outputs)
-        pairs, real = after * b + said, nodes * b + outputs
-        codes = np.concatenate([pairs, np.setdiff1d(real, pairs)])
-        chapter = step.chapter(codes // b, codes % b)
-        order = np.argsort(codes)
+        chapter, nodes = step.published(nodes, outputs, after * b + said)
         expected = expected_after(who, chapter.first, mass, others)
-        nodes = chapter.first + order[np.searchsorted(codes, real, sorter=order)]
         past = past.followed_by(chapter)
     return judged(predicted.channel.matrix, xs, outputs)
 

@@ -50,8 +50,10 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
     unlikely = list(found.unlikely()) if is_even else []
     lines = PlainDonors(classes.columns, true, {}, finished.stated_categories)
     places = lines.taken_digest(classes.names) if is_even else None
-    # Of classes that follow from other people's records each needs a donor.
-    fewest = said.min_records if given is None and finished.versions in (None, 1) else 1
+    # Of classes that follow from other people's records each needs a donor; of those of an earlier version, each that
+    # a record comes to.
+    fewest = said.min_records if given is None else 1
+    fewest = fewest if finished.versions in (None, 1) else 0
     of_class = Counter[str]()
     for name in classes.names:
         of_class[class_of((name,))] += sizes[name]

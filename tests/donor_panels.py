@@ -76,20 +76,31 @@ def published(
     ]
 
 
+def records_of(step: DonorStep) -> list[dict[str, str]]:
+    """What was published, row by row."""
+    assert step.step.released is not None
+    return list(step.step.released.to_pylist())
+
+
 def plain_version(step: DonorStep, table: pa.Table, columns: Sequence[str], secret: str) -> DonorVersion:
     """A version as the second computation reads it: texts and whole numbers."""
+    decided = step.step
     keys = [str(one) for one in table["id"].to_pylist()]
     records = list(zip(*(map(str, table[name].to_pylist()) for name in columns), strict=True))
-    released = zip(*(map(str, step.released[name].to_pylist()) for name in step.released.column_names), strict=True)
+    assert decided.own is not None
+    released = (tuple(map(str, row.values())) for row in records_of(step))
     secrets = map(str, table[secret].to_pylist())
     return DonorVersion(
-        step.version,
+        decided.version,
         dict(zip(keys, zip(secrets, records, strict=True), strict=True)),
         dict(zip(keys, released, strict=True)),
         dict(zip(keys, step.outputs.tolist(), strict=True)),
         {key: keys[row] for key, row in zip(keys, step.stands_for.tolist(), strict=True)},
-        {history: channel.weights.tolist() for history, channel in step.channels.items()},
-        DonorFigures(step.level, step.moved, step.outside, step.unchanged),
+        {
+            decided.past.history(node): decided.library[channel].tolist()
+            for node, channel in zip(decided.followed.tolist(), decided.drawn_from.tolist(), strict=True)
+        },
+        DonorFigures(decided.level.value, decided.moved, decided.outside, decided.own),
     )
 
 

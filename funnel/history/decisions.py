@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import reduce
 from hashlib import blake2b
 from typing import Final
 
@@ -11,9 +10,7 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import WeightArray
-from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, decision_keys
-
-__all__ = ["decision_array", "decision_digest", "decision_keys"]
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray
 
 History = tuple[tuple[str, int], ...]
 """What was published about a person: (name of a version, output index) pairs, in the order of publication."""
@@ -31,11 +28,6 @@ def extended_digest(history: bytes, version: str, output: int) -> bytes:
     # The digest before is of one length and the output too, so a name cannot be read as a part of another one.
     content = history + output.to_bytes(8, "little") + version.encode()
     return blake2b(content, digest_size=DIGEST_BYTES, person=_HISTORY).digest()
-
-
-def history_digest(history: History) -> bytes:
-    """What tells a history apart: names of versions and output indices, in the order of publication; 16 bytes."""
-    return reduce(lambda digest, one: extended_digest(digest, *one), history, EMPTY)
 
 
 def channel_digest(weights: WeightArray, inputs: Alphabet, outputs: Alphabet) -> bytes:

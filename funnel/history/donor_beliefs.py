@@ -13,44 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from funnel.history.exact_distribution import WholeNumbers
-from funnel.joint import FloatArray, IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """What an observer knows of two versions.
-
-    Attributes
-    ----------
-    both : ndarray of int64, shape (z, z)
-        People in both, by their cell before and now.
-    now : ndarray of int64, shape (z,)
-        All people now.
-    before : ndarray of int64, shape (z,)
-        All people before.
-    classes : int
-        Cells are numbered secret by secret, so many of each.
-    """
-
-    both: IntArray
-    now: IntArray
-    before: IntArray
-    classes: int
-
-    def stays(self, k: int) -> Fraction:
-        """The share of the people of a class before who are there now."""
-        return Fraction(int(self.both[k :: self.classes].sum()), int(self.before[k :: self.classes].sum()))
-
-    def kernel(self) -> WholeNumbers:
-        """P(cell now | cell before) times one whole number, (z, z); people of cells that nobody stayed of are anybody.
-
-        Cells are in rows before and in columns now.
-        """
-        counts = np.where(self.both.sum(axis=1, keepdims=True) > 0, self.both, self.now)
-        sums = counts.sum(axis=1).tolist()
-        common = math.lcm(*sums)
-        return np.asarray(counts.astype(object) * np.array([common // one for one in sums], dtype=object)[:, None])
+from funnel.history.changes import Changes
+from funnel.history.distributions import secrets_of
+from funnel.history.exact_distribution import WholeNumbers, moved_on
+from funnel.joint import FloatArray, IntArray, Joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,20 +51,20 @@ class Belief:
         own = _with_secret(distribution, secrets)
         return cls(own, own * 0, distribution, (version,), (by_secret,))
 
-    def at(self, version: int, moves: Moves) -> Belief:
-        """Before a later version, the secret of which is one more."""
-        kernel, secrets = moves.kernel(), self.own.shape[1]
-        own, others = self.own @ kernel, self.others @ kernel
+    def at(self, version: int, joint: Joint, changes: Changes) -> Belief:
+        """Before a later version with counts (c, k), the secret of which is one more."""
+        u, c, z = self.own.shape
+        of_people = np.stack([self.own, self.others]).reshape(2, u, c, c, z // c)
+        own, others = moved_on(of_people, joint, changes).reshape(2, u, c, -1)
         # Beliefs in the cell are the same whichever secret they are added up over.
-        own, others = (np.concatenate([one, _with_secret(one[-1].sum(axis=0), secrets)]) for one in (own, others))
-        prior = moves.both.sum(axis=0).reshape(secrets, -1).sum(axis=1)
+        own, others = (np.concatenate([one, _with_secret(one[-1].sum(axis=0), c)]) for one in (own, others))
         return replace(
             self,
             own=own,
             others=others,
-            donor=self.donor @ kernel,
+            donor=moved_on(self.donor.reshape(c, z // c), joint, changes).reshape(-1),
             versions=(*self.versions, version),
-            priors=(*self.priors, prior),
+            priors=(*self.priors, secrets_of(joint, changes)),
         )
 
     def read(self, stays: Fraction) -> WholeNumbers:
@@ -142,9 +108,7 @@ class Belief:
         of_donor, everywhere = self._of_donor(stays)
         in_class = np.arange(self.donor.size) % len(of_donor) == k
         own = self.own * in_class * (everywhere * own_weight)
-        others = self.others * (of_donor[k] * donor_weight)
-        factor = math.gcd(*own.reshape(-1).tolist(), *others.reshape(-1).tolist()) or 1
-        return replace(self, own=own // factor, others=others // factor, donor=self.donor * in_class)
+        return replace(self, own=own, others=self.others * (of_donor[k] * donor_weight), donor=self.donor * in_class)
 
     def begun(self, k: int, weights: list[int]) -> Belief:
         """Once a first record is of class k, with weights (k,) of that for people of each class."""
@@ -165,10 +129,7 @@ class Belief:
         own = self.own * (np.array(weights[:classes], dtype=object)[of_class] * everywhere)
         reads = [*of_donor.tolist(), everywhere - sum(of_donor.tolist())]
         others = self.others * sum(one * weight for one, weight in zip(reads, weights[classes:], strict=True))
-        factor = math.gcd(*own.reshape(-1).tolist(), *others.reshape(-1).tolist()) or 1
-        return replace(
-            self, own=own * 0, others=(own + others) // factor, donor=people.astype(object) * (of_class == k)
-        )
+        return replace(self, own=own * 0, others=own + others, donor=people.astype(object) * (of_class == k))
 
     def _of_donor(self, stays: Fraction) -> tuple[WholeNumbers, int]:
         """How likely a donor is there and of each class, (k,), and how likely anything is, up to one factor."""

@@ -20,7 +20,7 @@ from funnel.history.donor_programme import best_rows
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.library import balanced
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
+from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.solver.optimum import optimal
 
 # Of a budget: what is solved for in floats is decided in whole numbers, of all of it.
@@ -64,8 +64,6 @@ class DonorChannel:
         P(the record stays, or begins as, the person's own | h).
     by_secret : tuple of SecretFinding
         Of the secret of every version that these people were in.
-    off : ndarray, shape (k,)
-        By how much the probability of a record of each class differs from that of own records.
     """
 
     weights: WeightArray
@@ -73,26 +71,6 @@ class DonorChannel:
     stays: Fraction
     unchanged: float
     by_secret: tuple[SecretFinding, ...]
-    off: FloatArray
-
-    @property
-    def level(self) -> float:
-        """The largest level over the secrets for which the history alone is within the bound, nats."""
-        return max((one.level for one in self.by_secret if not one.moved), default=0.0)
-
-    @property
-    def moved(self) -> bool:
-        """Whether the history alone is outside the bound for a secret."""
-        return any(one.moved for one in self.by_secret)
-
-    @property
-    def outside(self) -> bool:
-        """Whether some output is."""
-        return any(one.outside for one in self.by_secret)
-
-    def after(self, output: int, people: IntArray) -> Belief:
-        """The belief once an output is seen; people are counts (z,) of the version."""
-        return self.before.published(self.stays, people, output, self.weights[output].tolist())
 
     def published(self) -> FloatArray:
         """P(class of the person, output | h), (k, 2k)."""
@@ -117,57 +95,40 @@ def channel_for(
     joint : Joint
         Counts (c, k) of the version by secret and class.
     guarantee : PosteriorGuarantee
+        What is proven.
     budget_fraction : float
         Of a first version; the m-th of a person uses ``1 - (1 - budget_fraction) / m`` of the budget.
     """
-    fraction, people = 1 - (1 - budget_fraction) / len(belief.versions), joint.counts.sum(axis=0)
+    fraction = 1 - (1 - budget_fraction) / len(belief.versions)
     if len(belief.versions) == 1:
-        return begin(belief, joint, guarantee, fraction)
+        alone = first_protocol(joint, guarantee, fraction)
+        return _proven(belief, stays, _first_records(joint, alone), guarantee)
     if not belief.own.any():
-        return keep_donor(belief, stays, people, guarantee)
-    return go_on(belief, stays, people, guarantee, min(fraction, _MOST))
+        return _proven(belief, stays, _kept_donors(joint.counts.sum(axis=0)), guarantee)
+    return _own_records(belief, stays, guarantee, min(fraction, _MOST))
 
 
-def begin(belief: Belief, joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float) -> DonorChannel:
-    """The channel of people of whom nothing is published: the protocol of a table of its own, over classes.
-
-    Parameters
-    ----------
-    belief : Belief
-    joint : Joint
-        Counts (c, k) of the version by secret and class.
-    guarantee : PosteriorGuarantee
-    budget_fraction : float
-    """
-    k, occurring = len(joint.inputs), joint.occurring
+def first_protocol(joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float) -> Protocol:
+    """The protocol over classes by which most records stay, of a table of its own: for a fraction of the budget."""
     used = guarantee.with_budget(guarantee.budget * budget_fraction)
-    protocol = optimal(occurring, used, utility="unchanged", weights="share").protocol
-    at = [joint.inputs.index(symbol) for symbol in protocol.outputs.symbols]
-    people = joint.counts.sum(axis=0)
-    weights = begin_anew(people)
-    weights[np.ix_([k + i for i in at], at)] = protocol.weights_for(protocol.outputs)
-    return _proven(belief, Fraction(1), weights, guarantee)
+    return optimal(joint.occurring, used, utility="unchanged", weights="share").protocol
 
 
-def go_on(
-    belief: Belief, stays: Fraction, people: IntArray, guarantee: PosteriorGuarantee, budget_fraction: float
+def _first_records(joint: Joint, alone: Protocol) -> WeightArray:
+    """Of people of whom nothing is published: a protocol over classes; a record that stays begins as one's own."""
+    weights, classes = begin_anew(joint.counts.sum(axis=0)), joint.inputs
+    k = len(classes)
+    weights[k:, :k] = 0
+    weights[[k + classes.index(symbol) for symbol in alone.outputs.symbols], :k] = alone.weights_for(classes)
+    return weights
+
+
+def _own_records(
+    belief: Belief, stays: Fraction, guarantee: PosteriorGuarantee, budget_fraction: float
 ) -> DonorChannel:
-    """The channel of people whose record may still be their own: as many stay so as the bound allows.
-
-    Parameters
-    ----------
-    belief : Belief
-        In this version.
-    stays : Fraction
-        The share of donors who are there.
-    people : ndarray of int64, shape (k,)
-        Of the version, by class.
-    guarantee : PosteriorGuarantee
-    budget_fraction : float
-        What is used of the budget; what is proven is the bound itself.
-    """
-    read, k = belief.read(stays), len(people)
-    total = sum(read[-1].reshape(-1).tolist())
+    """Of people whose record may still be their own: as many stay so as a fraction of the budget allows."""
+    read = belief.read(stays)
+    k, total = read.shape[2] // 2, sum(read[-1].reshape(-1).tolist())
     beliefs = np.array([[value / total for value in row] for row in read.reshape(-1, 2 * k + 1).tolist()])
     inner = guarantee.with_budget(guarantee.budget * budget_fraction)
     u, c = read.shape[:2]
@@ -188,16 +149,13 @@ def go_on(
     return _proven(belief, stays, begin_anew(read[-1].sum(axis=0)[:k]), guarantee)
 
 
-def keep_donor(belief: Belief, stays: Fraction, people: IntArray, guarantee: PosteriorGuarantee) -> DonorChannel:
-    """The channel of people whose record is known not to be theirs: it goes on while its person is there.
-
-    It reads nothing of the person that it stands for.
-    """
+def _kept_donors(people: IntArray) -> WeightArray:
+    """Of people whose record is known not to be theirs: it goes on while its person is there, whatever they are."""
     k = len(people)
     weights = begin_anew(people)
     weights[:, k : 2 * k] = 0
     weights[np.arange(k), k + np.arange(k)] = DENOMINATOR
-    return _proven(belief, stays, weights, guarantee)
+    return weights
 
 
 def begin_anew(people: IntArray | WholeNumbers) -> WeightArray:
@@ -244,26 +202,14 @@ def _decided(
         if not (allowed.no_worse_exactly(outputs, prior) if moved else within):
             return None
         found.append(_finding(moved, not within, (allowed, guarantee), outputs, prior))
-    unchanged, off = _kept(read[-1].sum(axis=0), whole, len(belief.versions) == 1)
-    return DonorChannel(weights, belief, stays, unchanged, tuple(found), off)
+    return DonorChannel(weights, belief, stays, _unchanged(read[-1].sum(axis=0), whole, belief), tuple(found))
 
 
-def _kept(read: WholeNumbers, whole: WholeNumbers, is_first: bool) -> tuple[float, FloatArray]:
-    """The probability of an own record, and by how much that of each class is off; whole numbers, rounded once."""
-    k, total = len(whole) // 2, sum(read.tolist()) * DENOMINATOR
-    published = whole @ read
-    published = published[:k] + published[k:]
-    target = read[:k]
-    target_total = sum(target.tolist())
-    if not target_total:
-        # The record is known not to be the person's own: nothing is owed for it.
-        return 0.0, np.zeros(k)
-    off = [
-        (has * target_total - due * total) / (total * target_total)
-        for has, due in zip(published.tolist(), target.tolist(), strict=True)
-    ]
-    own = whole[k : 2 * k, :k].diagonal() if is_first else whole[:k, :k].diagonal()
-    return sum((own * read[:k]).tolist()) / total, np.array(off)
+def _unchanged(read: WholeNumbers, whole: WholeNumbers, belief: Belief) -> float:
+    """The probability of an own record; whole numbers, rounded once."""
+    k = len(whole) // 2
+    stays = whole[k : 2 * k, :k] if len(belief.versions) == 1 else whole[:k, :k]
+    return float(Fraction(int(stays.diagonal() @ read[:k]), int(read.sum()) * DENOMINATOR))
 
 
 def _finding(

@@ -10,7 +10,7 @@ import numpy as np
 
 from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.guarantees.base import Level, Witness
-from funnel.history.donor_beliefs import Belief, Moves
+from funnel.history.donor_beliefs import Belief
 from funnel.history.donor_channels import DonorChannel, channel_for, require_kept
 from funnel.history.following import VersionTerms
 from funnel.history.library import balanced, distinct_channels
@@ -40,7 +40,6 @@ class DonorBeliefs:
     def __init__(self, past: Past) -> None:
         self._past = past
         self._after: dict[int, Belief] = {}
-        self._moves: dict[tuple[int, int], Moves] = {}
 
     def before(self, node: int, version: Chapter | Observed) -> tuple[Belief, Fraction]:
         """Of people with a history who are in a version, and the share of their donors who are there."""
@@ -49,10 +48,10 @@ class DonorBeliefs:
         if not node:
             return Belief.of_new(joint.counts.reshape(-1), len(joint.secret), number), Fraction(1)
         last, output = self._published(node)
-        if (last, number) not in self._moves:
-            self._moves[last, number] = self._between(self._past.chapters[last], version, last)
-        moves = self._moves[last, number]
-        return self._of(node).at(number, moves), moves.stays(output % len(joint.inputs))
+        k, changes, earlier = len(joint.inputs), version.changes[last], self._past.chapters[last].joint
+        there = int(changes.records[changes.before % k == output % k].sum())
+        stays = Fraction(there, int(earlier.counts[:, output % k].sum()))
+        return self._of(node).at(number, joint, changes), stays
 
     def _of(self, node: int) -> Belief:
         """Of people with a history once its last output is published."""
@@ -69,12 +68,6 @@ class DonorBeliefs:
         last = int(self._past.versions_of(np.array([node]))[0])
         chapter = self._past.chapters[last]
         return last, int(chapter.outputs[node - chapter.first])
-
-    def _between(self, earlier: Chapter, version: Chapter | Observed, last: int) -> Moves:
-        changes, before, now = version.changes[last], earlier.joint.counts.reshape(-1), version.joint.counts.reshape(-1)
-        both = np.zeros((len(before), len(now)), dtype=np.int64)
-        both[changes.before, changes.after] = changes.records
-        return Moves(both, now, before, len(version.joint.inputs))
 
 
 def donor_step(past: Past, observed: Observed, terms: VersionTerms) -> Step:
@@ -201,16 +194,20 @@ def _effective(joint: Joint, channels: list[DonorChannel], people: IntArray, tar
 
 
 def _scaled(table: FloatArray, shares: FloatArray) -> WeightArray:
-    """Weights (2k, k) in proportion to a table of class and output, (k, 2k), with these shares of either class."""
-    k = len(shares)
+    """Weights (2k, k) in proportion to a table of class and output, (k, 2k), with these shares of either class.
+
+    Of a class that nobody is of any record begins.
+    """
+    k, there = len(shares), shares > 0
     of_class = table[:, :k] + table[:, k:]
     going_on = np.divide(table[:, :k], of_class, out=np.zeros_like(of_class), where=of_class > 0)
     for _ in range(_ROUNDS):
-        of_class *= (shares / of_class.sum(axis=1))[:, None]
-        of_class *= shares / of_class.sum(axis=0)
-    rows = of_class / of_class.sum(axis=1, keepdims=True)
+        of_class *= np.divide(shares, of_class.sum(axis=1), out=np.zeros(k), where=there)[:, None]
+        of_class *= np.divide(shares, of_class.sum(axis=0), out=np.zeros(k), where=there)
+    rows = np.where(there[:, None], of_class, shares)
+    rows /= rows.sum(axis=1, keepdims=True)
     published = shares @ rows
-    kept = min(1.0, float((shares / published).min()))
+    kept = min(1.0, float((shares[there] / published[there]).min()))
     begins = kept * rows * (1 - going_on) + (shares - kept * published)
     both = np.concatenate([kept * rows * going_on, begins], axis=1).T
     return np.asarray(balanced(np.ldexp(np.minimum(both, 1.0), WORD_BITS).astype(np.uint64)[None])[0])

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import NonNegativeInt
 
 from funnel.alphabet import Alphabet
+from funnel.history.changes import same_inputs
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import IntArray
@@ -79,8 +80,4 @@ def new_people(observed: Observed) -> int:
 
 def _changed(before: Alphabet, was: IntArray, after: Alphabet, now: IntArray, records: IntArray) -> int | None:
     """How many have another symbol now; None where the columns are other ones."""
-    if before.columns != after.columns:
-        return None
-    known: dict[tuple[str, ...], int] = {}
-    old, new = (np.array([known.setdefault(s, len(known)) for s in one.symbols]) for one in (before, after))
-    return int(records[old[was] != new[now]].sum())
+    return int(records[same_inputs(before, after)[was] != now].sum()) if before.columns == after.columns else None

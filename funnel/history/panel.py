@@ -16,18 +16,16 @@ from funnel.guarantees.robust_guarantee import RobustRatio
 from funnel.guarantees.rsrlip import RSRLIP
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.changes import Changes
-from funnel.history.decisions import DECISION_PURPOSE, decision_keys
 from funnel.history.exact_distribution import moved_on, published
 from funnel.history.following import VersionTerms
-from funnel.history.mover_stayer import changes_without_class
 from funnel.history.observed import Observed, Secrets
 from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, checked_observers
-from funnel.history.panel_people import PanelPeople
+from funnel.history.panel_people import PanelPeople, names_of, read_rows, words_of
 from funnel.history.past import Past
 from funnel.history.step import Step
 from funnel.history.unit_rows import UnitRows
 from funnel.history.waves import CountedUnits, Draw, UnitVersion, Waves, follow_waves
-from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.utilities import Utility, utility_of
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
@@ -43,7 +41,6 @@ from funnel.sampling.keyed import (
 )
 from funnel.sampling.output_columns import OutputColumns
 from funnel.sampling.random_words import WordArray, WordStream
-from funnel.tables import read_batches
 from funnel.wording import listed
 
 if TYPE_CHECKING:
@@ -194,17 +191,17 @@ class History:
         DataError
             If the table cannot be read, or keys are missing, repeated or of another type than before.
         """
-        key, secret, inputs = _names(key), _names(secret), _names(inputs)
+        key, secret, inputs = map(names_of, (key, secret, inputs))
         if not isinstance(version, str) or not version:
             raise SpecError("a version needs a name, as a text")
-        whose = key if unit is None else _names(unit)
+        whose = key if unit is None else names_of(unit)
         if self._columns is not None and self._columns != (whose, secret):
             raise SpecError(
                 f"all versions are about the same secret {list(self._columns[1])} of people known by "
                 f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(whose)}"
             )
         record_key = None if secret_bytes is None else RecordKey(whose, secret_bytes)
-        rows = _read(table, (*key, *whose, *secret, *inputs), version)
+        rows = read_rows(table, (*key, *whose, *secret, *inputs), version)
         joint = Joint.from_table(rows, secret, inputs)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
@@ -216,9 +213,7 @@ class History:
             of_units.require_bounded(cells // len(joint.inputs), secret, whose, refused)
         first = of_units.at(1)
         people, numbers = self._people.find(rows.take(first), whose)
-        distributions = [chapter.joint for chapter in self.past.chapters]
-        by_class, have_changed = people.changes_by_class(numbers, cells[first], joint, distributions)
-        changes = {v: changes_without_class(one, distributions[v], joint) for v, one in by_class.items()}
+        changes, by_class, have_changed = people.changes(numbers, cells[first], joint, self.past)
         asked = UnitVersion(
             self.past,
             of_units,
@@ -237,7 +232,7 @@ class History:
         )
 
         def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
-            return step.drawn(before, xs[wave], _words(step, before, rows.take(wave), record_key))
+            return step.drawn(before, xs[wave], words_of(step, before, rows.take(wave), record_key, _WORDS_PURPOSE))
 
         if unit is None:
             waves = self._one_row_each(asked, changes, by_class, draw)
@@ -274,10 +269,9 @@ class History:
             secrets=self.secrets,
         )
         step = asked.terms.decide(asked.past, observed, read_alone=self.read_alone)
-        outputs, b = draw(step, np.arange(len(nodes)), nodes), len(step.channel.outputs)
-        pairs, places = np.unique(nodes * b + outputs, return_inverse=True)
-        chapter = step.chapter(pairs // b, pairs % b)
-        return Waves(step, asked.past.followed_by(chapter), outputs, nodes, chapter.first + places)
+        outputs = draw(step, np.arange(len(nodes)), nodes)
+        chapter, after = step.published(nodes, outputs)
+        return Waves(step, asked.past.followed_by(chapter), outputs, nodes, after)
 
     def _observers(self) -> tuple[str, ...]:
         """For whom the version that comes next is bounded."""
@@ -333,13 +327,6 @@ class History:
         return self.steps[sum(chapter.row == 1 for chapter in self.past.chapters[: number + 1]) - 1]
 
 
-def _read(table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: Sequence[str], version: str) -> pa.Table:
-    batches = list(read_batches(table, list(dict.fromkeys(columns)), BATCH_ROWS))
-    if not any(batch.num_rows for batch in batches):
-        raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
-    return pa.Table.from_batches(batches)
-
-
 def _units(rows: pa.Table, unit: tuple[str, ...]) -> IntArray:
     """The number of every row's unit, shape (rows,); in an order that nobody knows."""
     key = RecordKey(unit, os.urandom(MIN_SECRET_BYTES))
@@ -360,16 +347,3 @@ def _row_order(rows: pa.Table, row_key: RecordKey | None) -> WordArray:
 def _released(step: Step, outputs: IntArray) -> pa.Table:
     columns = OutputColumns(step.channel)
     return pa.Table.from_batches([columns.batch(outputs)], columns.schema)
-
-
-def _names(columns: Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
-
-
-def _words(step: Step, nodes: IntArray, rows: pa.Table, record_key: RecordKey | None) -> WordArray:
-    """Words for everybody, shape (rows,): fresh, or of their keys and what is decided about their histories."""
-    if record_key is None:
-        return WordStream().words(len(nodes))
-    decided = word_key(record_key, DECISION_PURPOSE)
-    keys = decision_keys(key_digests(rows, record_key), step.decisions(nodes), decided)
-    return encrypted_words(keys, word_key(record_key, _WORDS_PURPOSE))

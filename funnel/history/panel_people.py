@@ -5,24 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
+from funnel.history.decisions import DECISION_PURPOSE
 from funnel.history.distributions import BoolArray
-from funnel.history.mover_stayer import class_cells, differs
-from funnel.joint import IntArray, Joint
+from funnel.history.mover_stayer import changes_without_class, class_cells, differs
+from funnel.history.past import Past
+from funnel.history.step import Step
+from funnel.joint import BATCH_ROWS, IntArray, Joint
 from funnel.sampling.keyed import (
     MIN_SECRET_BYTES,
     RecordKey,
     count_missing_keys,
+    decision_keys,
+    encrypted_words,
     key_digests,
     key_kind,
     missing_keys_error,
     repeated_keys_error,
+    word_key,
 )
+from funnel.sampling.random_words import WordArray, WordStream
+from funnel.tables import read_batches
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +111,10 @@ class PanelPeople:
         found = np.array([numbers[name] for name in names], dtype=np.int64)
         return replace(self, nodes=nodes, numbers=numbers, kinds=kinds), found
 
-    def changes_by_class(
-        self, numbers: IntArray, cells: IntArray, joint: Joint, distributions: Sequence[Joint]
-    ) -> tuple[dict[int, Changes], BoolArray]:
-        """Changes by class from every earlier chapter, and whether the people of this version ever changed.
+    def changes(
+        self, numbers: IntArray, cells: IntArray, joint: Joint, past: Past
+    ) -> tuple[dict[int, Changes], dict[int, Changes], BoolArray]:
+        """Changes from every earlier chapter, the same by class, and whether the people of this version ever changed.
 
         Parameters
         ----------
@@ -110,9 +122,10 @@ class PanelPeople:
             People of this version, and their cells in it.
         joint : Joint
             Of this version.
-        distributions : sequence of Joint
-            Of the chapters before.
+        past : Past
+            The chapters before.
         """
+        distributions = [chapter.joint for chapter in past.chapters]
         have_changed = np.zeros(len(numbers), dtype=bool)
         before, first = [], 0
         for version in self.versions:
@@ -125,7 +138,8 @@ class PanelPeople:
         found: list[Changes] = []
         for version, (both, classes) in zip(self.versions, before, strict=True):
             found += [Changes.counted(classes, now[both])] * version.chapters
-        return dict(enumerate(found)), have_changed
+        of_people = [changes_without_class(one, was, joint) for one, was in zip(found, distributions, strict=True)]
+        return dict(enumerate(of_people)), dict(enumerate(found)), have_changed
 
     def published(
         self, numbers: IntArray, cells: IntArray, nodes: IntArray, have_changed: BoolArray, chapters: int
@@ -135,3 +149,33 @@ class PanelPeople:
         changed = np.zeros(len(self.nodes), dtype=bool)
         of_all[numbers], here[numbers], changed[numbers] = nodes, cells, have_changed
         return replace(self, nodes=of_all, versions=(*self.versions, _Attendance(here, changed, chapters)))
+
+
+def names_of(columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns that are named, also where one is as a text."""
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def read_rows(
+    table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: Sequence[str], version: str
+) -> pa.Table:
+    """Some columns of the table of a version.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or has no rows.
+    """
+    batches = list(read_batches(table, list(dict.fromkeys(columns)), BATCH_ROWS))
+    if not any(batch.num_rows for batch in batches):
+        raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
+    return pa.Table.from_batches(batches)
+
+
+def words_of(step: Step, nodes: IntArray, rows: pa.Table, record_key: RecordKey | None, purpose: str) -> WordArray:
+    """Words for everybody, (rows,), for a purpose: fresh, or of keys and what is decided about their histories."""
+    if record_key is None:
+        return WordStream().words(len(nodes))
+    decided = word_key(record_key, DECISION_PURPOSE)
+    keys = decision_keys(key_digests(rows, record_key), step.decisions(nodes), decided)
+    return encrypted_words(keys, word_key(record_key, purpose))

@@ -259,6 +259,20 @@ class Step:
             self.observed.by_class,
         )
 
+    def published(
+        self, nodes: IntArray, outputs: IntArray, predicted: IntArray | None = None
+    ) -> tuple[Chapter, IntArray]:
+        """The version as the past keeps it, and the histories (people,) of everybody after what was drawn of them.
+
+        ``predicted`` are numbers ``node * outputs + output``, which are numbered first, whether somebody has them.
+        """
+        b = len(self.channel.outputs)
+        drawn, known = nodes * b + outputs, np.zeros(0, dtype=np.int64) if predicted is None else predicted
+        codes = np.concatenate([known, np.setdiff1d(drawn, known)])
+        order = np.argsort(codes)
+        chapter = self.chapter(codes // b, codes % b)
+        return chapter, chapter.first + order[np.searchsorted(codes, drawn, sorter=order)]
+
 
 def drawing_protocol(step: Step) -> Protocol:
     """The channels of a step's library as one protocol that reads ``"history channel"`` beside the inputs.

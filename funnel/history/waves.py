@@ -213,17 +213,12 @@ def follow_waves(asked: UnitVersion, units: UnitPlan, draw: Draw) -> Waves:
         step, predicted = decided
         # Nobody may be in a wave that is expected, or that is of forgotten units alone.
         said = draw(step, wave, had) if len(wave) else had
-        b = len(step.channel.outputs)
-        pairs = had * b + said
-        codes = np.concatenate([predicted, np.setdiff1d(pairs, predicted)])
-        if row > 1 and not len(codes):
+        if row > 1 and not len(said) and not len(predicted):
             # Histories that nobody is expected to have, and nobody has.
             break
-        chapter = step.chapter(codes // b, codes % b)
-        order = np.argsort(codes)
-        places = order[np.searchsorted(codes, pairs, sorter=order)]
-        outputs[wave], before[wave], after[wave] = said, had, chapter.first + places
-        nodes[rows.units[wave]] = chapter.first + places
+        chapter, reached = step.published(had, said, predicted)
+        outputs[wave], before[wave], after[wave] = said, had, reached
+        nodes[rows.units[wave]] = reached
         past = past.followed_by(chapter)
         plan.answered(chapter.first)
     together, fitted, expected = plan.ended(before, len(past))

@@ -177,10 +177,9 @@ class PlainClasses:
         counts: Counter[tuple[Record, Record]] = Counter()
         for (s, record), count in whole.counts.items():
             counts[s, of_record[record]] += count
-        inputs = tuple(symbol for symbol in symbols.values() if symbol in {*of_record.values()})
         having = people_by_part(whole.counts, self.columns, of_record.__getitem__, self.at_once)
         columns = (*self.known, self.column)
-        return replace(whole, published_columns=columns, inputs=inputs, counts=dict(counts), having=having)
+        return replace(whole, published_columns=columns, inputs=tuple(symbols.values()), counts=counts, having=having)
 
 
 def values_of(

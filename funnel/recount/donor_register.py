@@ -116,16 +116,13 @@ class DonorRegister:
             return str(number // k), number % k
 
         sizes = [{cell(z): n for z, n in enumerate(chapter.counts)} for chapter in chapters]
-        known: dict[tuple[int, int], PlainMoves] = {}
 
         def moves(v: int, t: int) -> PlainMoves:
-            if (v, t) not in known:
-                changes = chapters[t].changes.get(v)
-                if not changes:
-                    raise DataError(f"version {chapters[t].name!r} has no changes from one that people come from")
-                both = {(cell(before), cell(after)): n for (before, after), n in changes.items()}
-                known[v, t] = PlainMoves(both, sizes[v], sizes[t])
-            return known[v, t]
+            changes = chapters[t].changes.get(v)
+            if not changes:
+                raise DataError(f"version {chapters[t].name!r} has no changes from one that people come from")
+            both = {(cell(before), cell(after)): n for (before, after), n in changes.items()}
+            return PlainMoves(both, sizes[v], sizes[t])
 
         return DonorObserver(k, [*map(str, range(chapters[0].c))], sizes, moves)
 
@@ -260,16 +257,18 @@ def _is_other(entry: Entry, table: Sequence[Sequence[float]]) -> bool:
     of_class = [[row[y] + row[k + y] for y in range(k)] for row in table]
     columns = [1.0] * k
     for _ in range(_ROUNDS):
-        rows = [share / _product(row, columns) for share, row in zip(shares, of_class, strict=True)]
+        rows = [share / (_product(row, columns) or 1) for share, row in zip(shares, of_class, strict=True)]
         sums = [_product(rows, column) for column in zip(*of_class, strict=True)]
-        columns = [share / of for share, of in zip(shares, sums, strict=True)]
+        columns = [share / (of or 1) for share, of in zip(shares, sums, strict=True)]
     totals = [_product(row, columns) for row in of_class]
+    # Of a class that no one is of, any record begins.
     channel = [
-        [p * q / of for p, q in zip(row, columns * 2, strict=True)] for row, of in zip(table, totals, strict=True)
+        [p * q / of for p, q in zip(row, columns * 2, strict=True)] if of else [0.0] * k + shares
+        for row, of in zip(table, totals, strict=True)
     ]
     by_output = [_product(shares, of) for of in zip(*channel, strict=True)]
     published = [goes_on + begins for goes_on, begins in zip(by_output[:k], by_output[k:], strict=True)]
-    kept = min(1.0, *(share / of for share, of in zip(shares, published, strict=True)))
+    kept = min(1.0, *(share / of for share, of in zip(shares, published, strict=True) if share))
     more = [0.0] * k + [share - kept * of for share, of in zip(shares, published, strict=True)]
     return any(
         abs(entry.effective[y][x] / WHOLE - kept * channel[x][y] - more[y]) > _FLOATS

@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from funnel.errors import DataError
 from funnel.recount.chapters import WHOLE
@@ -66,7 +67,8 @@ class DonorFigures:
     level : float
         Over all outputs and secrets of histories that are within the bound by themselves, nats.
     moved, outside : int
-        People whose history is outside by itself for a secret, and those of them for whom some output is.
+        The most people whose history is outside by itself for the secret of a version, and of those of them for whom
+        some output is.
     unchanged : float
         The share of records that are expected to be people's own.
     """
@@ -86,10 +88,13 @@ class DonorFindings:
     complaints : tuple of str
         What is wrong, in sentences; empty where nothing is.
     figures : DonorFigures
+    off : float
+        By how many records a class is expected to be published more or less often than own records would be, at most.
     """
 
     complaints: tuple[str, ...]
     figures: DonorFigures
+    off: float
 
 
 def judge_donors(
@@ -138,7 +143,7 @@ class DonorObserver:
         sizes: Sequence[Mapping[Cell, int]],
         moves: Callable[[int, int], PlainMoves],
     ) -> None:
-        self._k, self._secrets, self._sizes, self._moves = classes, secrets, sizes, moves
+        self._k, self._secrets, self._sizes, self._moves = classes, secrets, sizes, cache(moves)
         self._place: dict[str, int] = {}
         self._after: dict[History, dict[State, int]] = {}
 
@@ -270,14 +275,11 @@ class _Judging:
         self._histories: dict[str, History] = {}
         # Whose record was published last, by key.
         self._followed: dict[str, str] = {}
-        known: dict[tuple[int, int], PlainMoves] = {}
 
         def moves(v: int, t: int) -> PlainMoves:
-            if (v, t) not in known:
-                was, now = self._cells[v], self._cells[t]
-                both = Counter((cell, now[key]) for key, cell in was.items() if key in now)
-                known[v, t] = PlainMoves(both, sizes[v], sizes[t])
-            return known[v, t]
+            was, now = self._cells[v], self._cells[t]
+            both = Counter((cell, now[key]) for key, cell in was.items() if key in now)
+            return PlainMoves(both, sizes[v], sizes[t])
 
         self._observer = DonorObserver(self._k, self._secrets, sizes, moves)
 
@@ -289,30 +291,32 @@ class _Judging:
         complaints: list[str] = []
         sides = sides_of(self._promise)
         worst = [Ratio() for _ in sides]
-        moved, outside, unchanged, off = 0, 0, 0.0, [0.0] * self._k
+        moved, outside = Counter[int](), Counter[int]()
+        unchanged, off = 0.0, [0.0] * self._k
         for history, people in having.items():
             weights = version.channels.get(history)
             if weights is None or not is_channel(weights, self._k, bool(history)):
                 raise DataError("a history has no channel whose weights add up to one, or one that cannot be")
             states = observer.states(history)
-            found = [one for _, one, _ in observer.judged(history, states, weights, sides)]
-            if not all(one.holds for one in found):
+            found = observer.judged(history, states, weights, sides)
+            if not all(one.holds for _, one, _ in found):
                 complaints.append(f"a history of {len(history)} versions leaves the bound with some output")
-            for one in found:
+            for place, one, _ in found:
                 worst = worst if one.moved else [*map(worse, worst, one.worst)]
-            moved += people * any(one.moved for one in found)
-            outside += people * any(one.moved and one.outside for one in found)
+                moved[place] += people * one.moved
+                outside[place] += people * (one.moved and one.outside)
             own, table = observer.published(history, states, weights)
             unchanged += people * own
             off = [one + people * more for one, more in zip(off, observer.off(states, table), strict=True)]
             seen = {y for key, y in version.outputs.items() if self._histories.get(key, ()) == history}
             observer.publish(history, states, weights, seen)
-        if max(map(abs, off)) > 1:
+        most_off = max(map(abs, off))
+        if most_off > 1:
             complaints.append("published records of a class are not as common as own ones would be")
         complaints += self._drawn(t)
         level = level_above(self._promise, sides, worst)
-        figures = DonorFigures(level, moved, outside, unchanged / len(version.people))
-        return DonorFindings((*complaints, *_differing(figures, version.declared)), figures)
+        figures = DonorFigures(level, max(moved.values()), max(outside.values()), unchanged / len(version.people))
+        return DonorFindings((*complaints, *_differing(figures, version.declared)), figures, most_off)
 
     def _drawn(self, t: int) -> list[str]:
         """What is wrong with what was drawn and published; remembers whose records are published, and as what."""
@@ -360,7 +364,9 @@ class PlainMoves:
         for (was, now), people in both.items():
             moved[was][now] += people
             self.now[now] += people
-        everybody = Counter({cell: people for cell, people in after.items() if people})
+        # No secret that only new people have may come from nowhere.
+        kept = {secret for secret, _ in self.now}
+        everybody = Counter({cell: people for cell, people in after.items() if people and cell[0] in kept})
         rows = {cell: moved[cell] or everybody for cell in {*before, *after}}
         self.scale = math.lcm(*(row.total() for row in rows.values()))
         """What every row of the kernel adds up to."""

@@ -98,10 +98,9 @@ class DonorRows:
             raise DataError("the answers, derived again, are not those that were drawn; run the release again")
         order = _in_order(self.digests)
         kept = order[self.nodes[order] >= 0]
-        codes, place = np.unique(self.nodes[kept] * (2 * k) + self.outputs[kept], return_inverse=True)
-        chapter = step.chapter(codes // (2 * k), codes % (2 * k))
+        chapter, after = step.published(self.nodes[kept], self.outputs[kept])
         rows = people_of(self.digests[kept], row_type(PEOPLE))
-        rows["cell"], rows["changed"], rows["node"] = self.cells[kept], self.changed[kept], chapter.first + place
+        rows["cell"], rows["changed"], rows["node"] = self.cells[kept], self.changed[kept], after
         of = people_of(self.digests[kept], row_type(DONORS))
         of["of_high"], of["of_low"] = self.digests[self.stands_for[kept]].T
         people, written = write_people(private_folder(work), [rows])

@@ -101,11 +101,14 @@ def classify_records(
     if spec.frequencies.kind.is_noisy:
         # Which secrets occur in which class is a fact about people; which there may be is not.
         counted = widened(counted, {column: codings[column].labels for column in spec.secret}, counted.inputs)
-    if empty := int((counted.counts.sum(axis=0) == 0).sum()):
+    remedy = "make the file with a larger min_records in [groups], or from records that are more like these"
+    # Whoever follows another version comes to no class that no record is of.
+    if kept is not None:
+        remedy = "publish more records in this version, or begin with a larger min_records and a new register"
+    elif empty := int((counted.counts.sum(axis=0) == 0).sum()):
         raise DataError(
             f"no record is of {empty:,} of the {len(classes.names):,} classes of {named}, and a record "
-            "that comes to a class takes the place of a donor there; make the file with a larger min_records, or from "
-            "records that are more like these"
+            f"that comes to a class takes the place of a donor there; {remedy}"
         )
     if named is not None and spec.frequencies.kind.groups_values:
         # Values are grouped for a threshold; given classes are not.
@@ -113,8 +116,7 @@ def classify_records(
         if not found.passes:
             raise DataError(
                 f"the classes of {named} break {listed(found.broken)} of [disclosure] under the "
-                f"threshold: {breaches_sentence(found)}; make the file with a larger min_records in [groups], or from "
-                "records that are more like these"
+                f"threshold: {breaches_sentence(found)}; {remedy}"
             )
     return CountedClasses(composition, counted)
 

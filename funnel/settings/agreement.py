@@ -338,7 +338,10 @@ def _why_not_followed(spec: ReleaseSpec) -> str | None:
     guarantee, history = parse_guarantee(spec.guarantee.canonical), spec.history
     other = f"write {_DIFFERENT}, or publish fewer columns"
     if spec.unit is not None:
-        return f"donors who are followed are not there yet for several rows of one person; take unit out, or {other}"
+        return (
+            "donors for several rows of one person need as many rows as that person, which is not there yet; take unit "
+            f"out, or {other}"
+        )
     if spec.frequencies.kind.is_noisy:
         return (
             "which donors of the same people leave, and who changes how, is counted exactly, which noise would not "

@@ -18,6 +18,7 @@ from funnel.audit.check import State, overall
 from funnel.audit.context import Told
 from funnel.errors import DataError, SpecError
 from funnel.pipeline.flows.forget import command
+from funnel.recount.classes import PlainClasses
 from funnel.recount.histories import recount_histories
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
@@ -163,6 +164,20 @@ def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
     found = recount_histories(register)
     assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 2
     assert found.versions[1].missing == len({*gone} & {*second["id"].to_pylist()})
+
+
+def test_a_wave_without_records_of_a_class_is_released(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC)
+    first, second, third = tables(3)
+    versions = [released(tmp_path, spec, first)]
+    classes = PlainClasses.parse(versions[0].classes.read_bytes())
+    of_class = [classes.of(tuple(map(str, row.values()))) for row in second.select(COLUMNS).to_pylist()]
+    fewer = second.filter(pa.array([one != classes.names[-1] for one in of_class]))
+    assert 0 < len(fewer) < len(second)
+    versions += [released(tmp_path, spec, table) for table in (fewer, third)]
+    assert all(map(passes, versions))
+    found = recount_histories(tmp_path / ".funnel" / "registers" / "panel")
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 3
 
 
 def test_another_secret_value_and_another_width_are_refused(tmp_path: Path) -> None:

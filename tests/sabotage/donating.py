@@ -28,11 +28,11 @@ DONATING = [
         "return by_class * stays.denominator, sum(by_class.tolist()) * stays.denominator",
     ),
     _of(
-        "changes between versions counted backwards",
+        "changes between versions not counted",
         "beliefs are about other changes than people made",
-        "history.donor_step",
-        "both[changes.before, changes.after] = changes.records",
-        "both[changes.after, changes.before] = changes.records",
+        "history.donor_beliefs",
+        "moved_on(of_people, joint, changes)",
+        "moved_on(of_people, joint, None)",
     ),
     _of(
         "more records said to be own",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -13,19 +14,13 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.history.changes import Changes
-from funnel.history.decisions import (
-    channel_digest,
-    decision_array,
-    decision_digest,
-    decision_keys,
-    history_digest,
-)
+from funnel.history.decisions import EMPTY, History, channel_digest, decision_array, decision_digest, extended_digest
 from funnel.history.following import VersionTerms
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import drawing_protocol
 from funnel.protocol import DENOMINATOR
-from funnel.sampling.keyed import RecordKey, encrypted_words, key_digests, word_key
+from funnel.sampling.keyed import RecordKey, decision_keys, encrypted_words, key_digests, word_key
 
 HALF = DENOMINATOR // 2
 KEY = RecordKey(("id",), bytes(range(32)))
@@ -33,6 +28,12 @@ INPUTS, OUTPUTS = funnel.Alphabet(("x",), (("a",), ("b",))), funnel.Alphabet(("x
 
 
 EVEN = np.full((2, 2), HALF, dtype=np.uint64)
+
+
+def history_digest(history: History) -> bytes:
+    """The digest of a history, from its beginning."""
+    return reduce(lambda digest, one: extended_digest(digest, *one), history, EMPTY)
+
 
 histories = st.lists(st.tuples(st.text(max_size=4), st.integers(0, 300)), max_size=4).map(tuple)
 

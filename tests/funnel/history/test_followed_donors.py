@@ -7,18 +7,21 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import funnel
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.donor_draws import StandIns, draw_outputs
-from funnel.history.followed_donors import FollowedDonors, _Rows, _Words
+from funnel.history.donor_step import read_distributions
+from funnel.history.followed_donors import FollowedDonors
 from funnel.history.library import balanced
+from funnel.history.panel_people import words_of
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.random_words import WordStream
-from tests.donor_panels import SECRET, ByLetter, judged, panel, published
+from tests.donor_panels import SECRET, ByLetter, judged, panel, published, records_of
 
 
 @pytest.mark.parametrize(
@@ -29,10 +32,10 @@ def test_the_second_computation_finds_the_same_and_nothing_wrong(guarantee: Guar
     steps = published(tables, guarantee)
     for step, found in zip(steps, judged(steps, tables, guarantee), strict=True):
         assert found.complaints == ()
-        assert found.figures.level == pytest.approx(step.level, abs=1e-9)
-        assert 0 < step.level <= guarantee.budget
-        assert np.abs(step.off).max() < 1e-6
-    kept = [step.unchanged for step in steps]
+        assert found.figures.level == pytest.approx(step.step.level.value, abs=1e-9)
+        assert 0 < step.step.level.value <= guarantee.budget
+        assert found.off < 1e-6
+    kept = [found.figures.unchanged for found in judged(steps, tables, guarantee)]
     assert kept == sorted(kept, reverse=True)
     # No version is empty of own records, and none has them alone.
     assert 0.3 < kept[-1] < kept[0] < 1
@@ -46,8 +49,33 @@ def test_people_whom_frequencies_move_are_told_no_more() -> None:
         ill = ["yes" if random.random() < rates[job[0]] else "no" for job in tables[number]["job"].to_pylist()]
         tables[number] = tables[number].set_column(1, "ill", pa.array(ill))
     steps = published(tables, funnel.LIP(0.4))
-    assert steps[1].moved > 100
+    assert steps[1].step.moved > 100
     assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.4)))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_class_may_have_nobody_in_a_version(number: int) -> None:
+    tables = panel(500, 3, seed=3)
+    tables[number] = tables[number].filter(pc.invert(pc.starts_with(tables[number]["job"], "c")))
+    steps = published(tables, funnel.LIP(0.5))
+    assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.5)))
+    assert {row["job"][0] for row in records_of(steps[number])} == {"a", "b"}
+
+
+def test_a_secret_that_only_new_people_have_comes_from_nobody_else() -> None:
+    tables = panel(500, 2, seed=3, leaves=0.0)
+    rare = np.arange(500) < 25
+    ill = np.where(rare, "rarely", np.array(tables[0]["ill"].to_pylist()))
+    tables[0] = tables[0].set_column(1, "ill", pa.array(ill))
+    # In the second version other people have it, and those who had it are gone.
+    tables[1] = tables[1].set_column(0, "id", pa.array(np.where(rare, 1_000, 0) + np.arange(500)))
+    tables[1] = tables[1].set_column(1, "ill", pa.array(np.where(rare, "rarely", tables[1]["ill"].to_pylist())))
+    steps = published(tables, funnel.LIP(0.5))
+    assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.5)))
+    people, read = read_distributions(steps[1].step)
+    place = steps[1].step.joint.secret.index(("rarely",))
+    assert people.sum() == 500
+    assert (read[0, place].sum() > 0, read[1:, place].sum()) == (True, 0)
 
 
 def test_counted_people_with_what_was_published_have_no_other_secrets_than_the_bound_allows() -> None:
@@ -87,7 +115,7 @@ def test_a_record_goes_on_as_the_same_person_or_begins_as_another() -> None:
     for step, table in zip(steps, tables, strict=True):
         keys = table["id"].to_pylist()
         records = list(zip(table["job"].to_pylist(), table["town"].to_pylist(), strict=True))
-        rows = [tuple(row.values()) for row in step.released.to_pylist()]
+        rows = [tuple(row.values()) for row in records_of(step)]
         for row, (key, output) in enumerate(zip(keys, step.outputs.tolist(), strict=True)):
             of = int(step.stands_for[row])
             assert rows[row] == (*records[of], records[of][0][0])
@@ -104,10 +132,10 @@ def test_the_same_secret_draws_the_same_whatever_the_order_of_the_table() -> Non
     others = [table.take(order(table.num_rows)) for table in tables]
     one, other = published(tables, funnel.LIP(0.7)), published(others, funnel.LIP(0.7))
     for mine, its, table, shuffled in zip(one, other, tables, others, strict=True):
-        by_key = dict(zip(shuffled["id"].to_pylist(), its.released.to_pylist(), strict=True))
-        assert [by_key[key] for key in table["id"].to_pylist()] == mine.released.to_pylist()
+        by_key = dict(zip(shuffled["id"].to_pylist(), records_of(its), strict=True))
+        assert [by_key[key] for key in table["id"].to_pylist()] == records_of(mine)
     fresh = published(tables, funnel.LIP(0.7), secret_bytes=None)
-    assert fresh[0].released != one[0].released
+    assert records_of(fresh[0]) != records_of(one[0])
 
 
 def test_published_tables_are_right_on_average() -> None:
@@ -117,7 +145,7 @@ def test_published_tables_are_right_on_average() -> None:
     for number in range(draws):
         steps = published(tables, funnel.LIP(0.6), secret_bytes=bytes([number, *range(40)]))
         for counts, step in zip(found, steps, strict=True):
-            counts.update(step.released["job"].to_pylist())
+            counts.update(row["job"] for row in records_of(step))
     for counts, table in zip(found, tables, strict=True):
         for job, true in Counter(table["job"].to_pylist()).items():
             # A published count varies by less than twice what records of a table vary by; eight standard errors.
@@ -144,8 +172,8 @@ def test_what_cannot_be_kept_is_refused() -> None:
         extend(tables[1], "two", key="town")
     with pytest.raises(DataError, match="1 values that the first version has not"):
         extend(tables[1].set_column(1, "ill", pa.array(["perhaps"] * tables[1].num_rows)), "two")
-    # A call that fails leaves everything as it was.
-    extend(tables[1], "two")
+    # A call that fails leaves everything as it was; one column may be named as a text.
+    followed.extend(tables[1], key="id", secret="ill", version="two")
     assert len(followed.steps) == 2
 
 
@@ -191,9 +219,10 @@ def test_an_output_is_of_the_class_that_the_same_word_gives_where_the_two_are_on
 
 
 def test_another_decision_has_unrelated_words() -> None:
-    rows = _Rows(panel(50, 1, seed=1)[0], np.arange(50), np.zeros(50, dtype=np.int64), 2, RecordKey(("id",), SECRET))
-    decisions = np.zeros((rows.table.num_rows, 2), dtype=np.uint64)
-    words, others = _Words(rows, decisions), _Words(rows, decisions + np.uint64(1))
-    assert (words.of("draws") == _Words(rows, decisions).of("draws")).all()
-    assert (words.of("draws") != others.of("draws")).all()
-    assert (words.of("draws") != words.of("donors")).all()
+    tables = panel(300, 1, seed=1)
+    one, other = (published(tables, guarantee)[0] for guarantee in (funnel.LIP(0.7), funnel.LIP(0.699)))
+    nodes, key = np.zeros(tables[0].num_rows, dtype=np.int64), RecordKey(("id",), SECRET)
+    words = words_of(one.step, nodes, tables[0], key, "draws")
+    assert (words == words_of(one.step, nodes, tables[0], key, "draws")).all()
+    assert (words != words_of(other.step, nodes, tables[0], key, "draws")).all()
+    assert (words != words_of(one.step, nodes, tables[0], key, "donors")).all()

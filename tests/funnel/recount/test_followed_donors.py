@@ -19,12 +19,12 @@ GUARANTEE = funnel.LIP(0.5)
 MUTANTS = {
     "donors who leave are forgotten": [(BELIEFS, "* stays.denominator", "* stays.numerator")],
     "own records are twice as likely": [(BELIEFS, "[own * everywhere, others", "[own * everywhere * 2, others")],
-    "a donor is of any class": [(BELIEFS, "others // factor, donor=self.donor * in_class", "others // factor")],
-    "changes are taken backwards": [(BELIEFS, "keepdims=True) > 0, self.both,", "keepdims=True) > 0, self.both.T,")],
-    "the prior is that of everybody": [(BELIEFS, "prior = moves.both.sum(axis=0)", "prior = moves.now")],
+    "a donor is of any class": [(BELIEFS, "* donor_weight), donor=self.donor * in_class", "* donor_weight)")],
+    "nothing is known of changes": [(BELIEFS, "(of_people, joint, changes)", "(of_people, joint, None)")],
+    "the prior is that of everybody": [(BELIEFS, "secrets_of(joint, changes)", "secrets_of(joint, None)")],
     "a first record is one's own": [(BELIEFS, "own=weighted * (of_class == k)", "own=weighted")],
     "earlier secrets are not bounded": [
-        (CHANNELS, "zip(read, belief.priors, strict=True)", "zip(read[-1:], belief.priors[-1:], strict=True)"),
+        (CHANNELS, "if not (allowed.no_worse", "if prior is belief.priors[-1] and not (allowed.no_worse"),
         (CHANNELS, "[cone_over(inner, prior) for", "[cone_over(inner, prior) * (prior is belief.priors[-1]) for"),
     ],
     "a bound of twice the budget": [
@@ -40,7 +40,7 @@ MUTANTS = {
     "the same donor for everybody": [(DRAWS, "[some[number] for some, number", "[some[0] for some, number")],
     "people begin who are published already": [(DRAWS, "[left[begins[i]], everybody", "[everybody")],
     "one word for all": [(DRAWS, ".draw(codes, words)", ".draw(codes, words[:1].repeat(len(codes)))")],
-    "who is followed is forgotten": [(DONORS, "self._followed[number] = int(", "self._followed[number] = 0 * int(")],
+    "who is followed is forgotten": [(DONORS, "= numbers[step.stands_for]", "= numbers[step.stands_for] * 0")],
     "no record begins as a donor's": [(DRAWS, "np.where(begins, outputs - classes, -1)", "np.full(len(begins), -1)")],
 }
 
