@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate, compress
 from operator import ne
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from funnel.recount.part_beliefs import PART
 from funnel.recount.plain_distributions import NOISE, up_to_digits
@@ -25,6 +25,9 @@ from funnel.recount.unchanged import share_mismatch
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
+Numbers = Sequence[defaultdict[str, float]]
+"""By column, of each of its values."""
+K = TypeVar("K")
 
 # As documented: nothing is stated where more pairs of a record and a donor had to be compared.
 MOST_PAIRS = 50_000_000
@@ -152,27 +155,25 @@ class PlainDonors:
                     found[name][place][value] += count / size
         return found
 
-    def _donors(self, name: str, other: str) -> dict[Record, list[tuple[int, str, float]]]:
-        """Of every record of a class how likely its donor of another one has another value, by column and value."""
+    def _donors(self, name: str, other: str) -> Iterator[list[tuple[int, str, float]]]:
+        """Record by record of a class how likely its donor of another one has another value, by column and value."""
         mine, theirs = self._lines[name], self._lines[other]
         size, width = (sum(count for _, count in line) for line in (mine, theirs))
         places = range(len(mine[0][0]))
-        found: dict[Record, list[tuple[int, str, float]]] = {record: [] for record, _ in mine}
         donors = iter(theirs)
         donor: Record = ()
         left = 0
         for record, count in mine:
             needed = whole = count * width
+            found = []
             while needed:
                 if not left:
                     donor, people = next(donors)
                     left = people * size
                 step = min(left, needed)
                 left, needed = left - step, needed - step
-                found[record] += [
-                    (place, donor[place], step / whole) for place in compress(places, map(ne, record, donor))
-                ]
-        return found
+                found += [(place, donor[place], step / whole) for place in compress(places, map(ne, record, donor))]
+            yield found
 
     @cached_property
     def _groups(self) -> dict[str, dict[Record, list[tuple[Record, int]]]]:
@@ -183,41 +184,54 @@ class PlainDonors:
         return found
 
     @cached_property
-    def _changes(self) -> tuple[list[defaultdict[str, float]], list[defaultdict[str, float]]]:
+    def _changes(self) -> tuple[Numbers, Numbers]:
         """By column and value: how many records with it lose it on average, and the variance of how many will have it.
 
         What each becomes is drawn by itself: one that has a value with the chance q adds q (1 - q).
         """
         away, spread = ([defaultdict[str, float](float) for _ in self.columns] for _ in range(2))
+        width = len(next(iter(self.published))[0])
+        of_records = away[width:], spread[width:]
         for name, of in self._groups.items():
-            others = {y[-1] for secret in of for y in self._becomes(secret, name)} - {name}
-            donors = {} if self._is_even else {other: self._donors(name, other) for other in others}
+            goes = {}
             for secret, people in of.items():
                 becomes, size = self._becomes(secret, name), sum(count for _, count in people)
-                goes: dict[str, float] = defaultdict(float)
-                for y, chance in becomes.items():
-                    goes[y[-1]] += chance
+                goes[secret] = _summed((y[-1], chance) for y, chance in becomes.items() if y[-1] != name)
                 for place, own in enumerate(secret):
-                    chances: dict[str, float] = defaultdict(float)
-                    for y, chance in becomes.items():
-                        chances[y[place]] += chance
-                    away[place][own] += size * (1 - chances[own])
+                    chances = _summed((y[place], chance) for y, chance in becomes.items())
+                    away[place][own] += size * (1 - chances.get(own, 0.0))
                     for value, q in chances.items():
                         spread[place][value] += size * q * (1 - q)
-                goes.pop(name, None)
-                columns = slice(len(secret), None)
                 if self._is_even:
-                    self._even(people, goes, away[columns], spread[columns])
-                else:
-                    _along(people, [(goes[other], donors[other]) for other in goes], away[columns], spread[columns])
+                    self._even(people, goes[secret], *of_records)
+            if not self._is_even:
+                self._along(name, goes, *of_records)
         return away, spread
 
+    def _along(self, name: str, goes: Mapping[Record, Mapping[str, float]], away: Numbers, spread: Numbers) -> None:
+        """Add the changes of the records of a class, of which those of each secret go to others with some chances."""
+        others = sorted({other for of in goes.values() for other in of})
+        walks = [self._donors(name, other) for other in others]
+        for record, _ in self._lines[name]:
+            donors = dict(zip(others, map(next, walks), strict=True))
+            for secret, of in goes.items():
+                count = self.published.get((secret, record, name), 0)
+                if not count or not of:
+                    continue
+                chances = _summed(
+                    ((place, value), chance * share)
+                    for other, chance in of.items()
+                    for place, value, share in donors[other]
+                )
+                lost = _summed((place, q) for (place, _), q in chances.items())
+                for (place, value), q in chances.items():
+                    spread[place][value] += count * q * (1 - q)
+                for place, q in lost.items():
+                    away[place][record[place]] += count * q
+                    spread[place][record[place]] += count * q * (1 - q)
+
     def _even(
-        self,
-        people: Sequence[tuple[Record, int]],
-        goes: Mapping[str, float],
-        away: Sequence[defaultdict[str, float]],
-        spread: Sequence[defaultdict[str, float]],
+        self, people: Sequence[tuple[Record, int]], goes: Mapping[str, float], away: Numbers, spread: Numbers
     ) -> None:
         """Add the changes of records of one secret and part whose donors are anybody of the new part."""
         size, stay = sum(count for _, count in people), 1 - math.fsum(goes.values())
@@ -280,25 +294,11 @@ class PlainDonors:
         return len(single), true / len(single) if single else None
 
 
-def _along(
-    people: Sequence[tuple[Record, int]],
-    donors: Sequence[tuple[float, Mapping[Record, Sequence[tuple[int, str, float]]]]],
-    away: Sequence[defaultdict[str, float]],
-    spread: Sequence[defaultdict[str, float]],
-) -> None:
-    """Add the changes of records of one secret and class, each with the chances of classes and its donors there."""
-    for record, count in people:
-        chances: dict[tuple[int, str], float] = defaultdict(float)
-        for chance, of in donors:
-            for place, value, share in of[record]:
-                chances[place, value] += chance * share
-        lost = [0.0] * len(record)
-        for (place, value), q in chances.items():
-            lost[place] += q
-            spread[place][value] += count * q * (1 - q)
-        for place, q in enumerate(lost):
-            away[place][record[place]] += count * q
-            spread[place][record[place]] += count * q * (1 - q)
+def _summed(pairs: Iterable[tuple[K, float]]) -> dict[K, float]:
+    found: dict[K, float] = defaultdict(float)
+    for key, number in pairs:
+        found[key] += number
+    return found
 
 
 def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step: float) -> Iterator[str]:
