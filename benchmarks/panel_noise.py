@@ -66,13 +66,15 @@ class People:
 class Published:
     """A wave as readers have it, beside the true counts: its protocol, counts (b,), and what noise is in these.
 
-    ``noise`` has the variance of counts that were put right, ``departed`` what is known of departures of others.
+    ``noise`` has the variance of counts that were put right, ``departed`` what is known of departures of others;
+    ``step`` is what nobody publishes, the channels that these people were drawn from.
     """
 
     counted: Joint
     protocol: Protocol
     counts: IntArray
     noise: FloatArray | None
+    step: Step
     departed: DepartedShares | None = None
 
 
@@ -193,7 +195,7 @@ def follow_panel(
         if seen is not None:
             counts = np.bincount(outputs, minlength=len(target.outputs))
             departed = None if stays or not number else _departed(drawn.step, public, settings)
-            seen(year, Published(counted, predicted.channel, counts, noise, departed))
+            seen(year, Published(counted, predicted.channel, counts, noise, drawn.step, departed))
         nodes, said, mass, others = answered(
             who,
             distributions_before(past, who.nodes, public, distributions).values.sum(axis=1),

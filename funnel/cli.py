@@ -129,9 +129,12 @@ def init_command(
 )
 @click.option(
     "--matrix",
+    "matrices",
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Also check the transition matrix in this csv file, such as one of PRAM, beside the best under the bound.",
+    help="Also check the transition matrix in this csv file, such as one of PRAM, beside the best under the bound; of "
+    "several columns one each, in their order.",
 )
 @click.option(
     "--page",
@@ -179,8 +182,9 @@ def plan_command(
 
     With --matrix, a transition matrix that others made is checked, in exact arithmetic: whether the bound holds, the
     level and where it is attained, what stays unchanged, and beside it the best matrix under the bound and at that
-    level. SPEC publishes its one column; FILE has a row for each true value and a column for each published one, as
-    write.csv of R writes a matrix with names.
+    level. SPEC publishes its column, or the columns of as many matrices, in their order, each of which changes its own
+    column independently; FILE has a row for each true value and a column for each published one, as write.csv of R
+    writes a matrix with names.
     """
     from funnel.preview.spec_plan import Planner
     from funnel.rendering import plan_writer
@@ -196,8 +200,8 @@ def plan_command(
     with Console(as_json) as console:
         planner = Planner(described, guarantees, console.progress)
         planner.warn_of_rare_secrets()
-        if asked["matrix"] is not None:
-            planner.check(asked["matrix"])
+        if asked["matrices"]:
+            planner.check(asked["matrices"])
         with console.comparing(planner.spec, planner.joint, planner.guarantees, planner.protection) as shown:
             planner.compare(asked["everything"], shown)
         planned, written = planner.planned(asked["suggesting"], asked["costing"]), None

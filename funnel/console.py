@@ -45,7 +45,8 @@ def frequencies_line(protection: Protection) -> str:
     unprotected = f", and {protection.unprotected} without noise" if protection.unprotected else ""
     return (
         f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, {protection.spent:g} "
-        f"spent by all versions about these people{unprotected}; no public file is made from exact ones."
+        f"spent by all versions about these people{unprotected}; beside the records and their number nothing public is "
+        "made from exact ones."
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import secret_output
@@ -53,23 +54,27 @@ def integer_weights(matrix: FloatArray) -> WeightArray:
     return _balanced(weights)
 
 
-def protocol_from_matrix(joint: Joint, matrix: FloatArray, mechanism: str = "pram") -> Protocol:
+def protocol_from_matrix(
+    joint: Joint, matrix: FloatArray, mechanism: str = "pram", outputs: Alphabet | None = None
+) -> Protocol:
     """A protocol from transition probabilities that others made, such as those of PRAM, so that it can be judged.
 
     Parameters
     ----------
     joint : Joint
         Counts (c, a) of the secret and of what the matrix reads.
-    matrix : ndarray, shape (a, a)
+    matrix : ndarray, shape (b, a)
         P(published y | true x) at row y and column x, in the order of ``joint.inputs``: the transpose of a PRAM matrix,
         whose rows are true values.
     mechanism : str
         A name for it.
+    outputs : Alphabet, optional
+        The b published values; by default those of ``joint.inputs``.
 
     Raises
     ------
     SpecError
-        If it is no square matrix of the inputs, or a column is no distribution.
+        If it is no matrix of the outputs and inputs, or a column is no distribution.
 
     Examples
     --------
@@ -80,15 +85,15 @@ def protocol_from_matrix(joint: Joint, matrix: FloatArray, mechanism: str = "pra
     >>> funnel.LIP(1.0).holds(joint, pram), pram.matrix.round(3).tolist()
     (True, [[0.9, 0.2], [0.1, 0.8]])
     """
-    given, a = np.asarray(matrix, dtype=np.float64), len(joint.inputs)
-    if given.shape != (a, a):
-        raise SpecError(f"a transition matrix of {a} values has the shape {(a, a)}, and this one has {given.shape}")
+    given, a, published = np.asarray(matrix, dtype=np.float64), len(joint.inputs), outputs or joint.inputs
+    if given.shape != (shape := (len(published), a)):
+        raise SpecError(f"a transition matrix of {a} values has the shape {shape}, and this one has {given.shape}")
     if not np.isfinite(given).all() or (given < 0).any() or (np.abs(given.sum(axis=0) - 1) > _WRITTEN).any():
         raise SpecError(
             "a column of a transition matrix is no distribution; transpose a matrix whose rows are true values"
         )
     weights = integer_weights(given / given.sum(axis=0))
-    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, joint.inputs, mechanism)
+    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, published, mechanism)
 
 
 def _balanced(weights: WeightArray) -> WeightArray:

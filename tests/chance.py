@@ -103,6 +103,13 @@ def of_equal_draws(protocol: Protocol, records: Sequence[int] | IntArray) -> flo
     return float(np.prod(protocol.matrix.max(axis=0) ** np.asarray(records)))
 
 
+def of_equal_noise(counts: int, epsilon: float) -> float:
+    """The probability that so many counts have the same noise twice: Σ P(k)² for each, P(k) being ~ exp(-ε |k|)."""
+    kept = math.exp(-epsilon)
+    one = ((1 - kept) / (1 + kept)) ** 2 * (1 + kept**2) / (1 - kept**2)
+    return float(one**counts)
+
+
 def of_equal_releases(folder: ReleaseFolder) -> float:
     """At least the probability that another draw of a release has the same records."""
     joint = JointDocument.from_json(folder.joint.read_bytes()).joint

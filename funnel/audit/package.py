@@ -60,7 +60,10 @@ SECRETS = {
 PROTECTED = {
     "none": "not protected: all public documents are made from the exact counts, and only rounded",
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
-    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
+    "noise": (
+        "differentially private: but for the published records, what is counted in them, and their number, all public "
+        "documents are made from noisy counts, and never from the exact ones"
+    ),
 }
 _RECIPE = (
     "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "

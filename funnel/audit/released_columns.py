@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from funnel.alphabet import Alphabet
+from funnel.alphabet import SEPARATOR, Alphabet
 from funnel.audit.check import Found, check
 from funnel.audit.files import read_document
 from funnel.audit.package import fields_of
@@ -113,7 +113,29 @@ def check_classes(known: AuditContext) -> Found:
         yield "its questions are chosen by the same people, under noise or for a population"
     if classes.source is not None:
         yield "it has the digest of a source, which tells of the people in it"
-    return f"{len(classes.names)} classes of records, by their published columns"
+    if classes.people not in ("same", "different"):
+        yield "it does not say whose counts its questions are chosen by"
+    if not classes.are_given:
+        yield from _scale_complaints(classes, known)
+    return (
+        f"{len(classes.names)} classes of records, by their published columns; whose counts chose their questions, "
+        "and points that change the class of no published record, could not be checked"
+    )
+
+
+def _scale_complaints(classes: PlainClasses, known: AuditContext) -> Iterator[str]:
+    """Points are for values that are published, and speak for values of the secret; of a file all may be others."""
+    beliefs = known.report.beliefs
+    secrets = {row.label for row in beliefs.rows}
+    # Values of known columns, and parts of classes, are numbered by scales of no secret.
+    numbered = bool(classes.known) or classes.has_parts
+    told = [SEPARATOR.join(scale.secret) for scale in classes.scales if scale.secret or not numbered]
+    if beliefs.total == len(beliefs.rows) and not {*told} <= secrets:
+        yield "its scales are for values of the secret that there are not"
+    terms = [term for scale in classes.scales for term in scale.terms]
+    values = {pair for term in terms for pair in zip(term.columns, term.values, strict=True)}
+    if any(value not in known.columns.texts.get(column, ()) for column, value in values):
+        yield "its points are for values that no published record can have"
 
 
 def stated_categories(package: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from funnel.audit.package import rounded_radius
 from funnel.audit.told_lifts import PLACES, ROUNDING, lift_complaints
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.several import parts_of
-from funnel.recount.plain_distributions import NOISE, is_level_of_ratio, public_level, up_to_digits
+from funnel.recount.plain_distributions import NOISE, is_level_of_ratio, least_level, public_level, up_to_digits
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.release.public_report import PublicReport
 from funnel.wording import listed
@@ -47,7 +47,7 @@ def check_secrets(known: AuditContext) -> Found:
     complaints = (
         *_prior_complaints(told, document, rows, step),
         *_unchanged_complaints(told, observers_budget(known), step),
-        *_known_complaints(told, guarantee_of(known.document).budget, step),
+        *_known_complaints(told, known.columns.classes is not None, guarantee_of(known.document).budget, step),
         *_off_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
@@ -132,16 +132,19 @@ def _unchanged_complaints(told: PublicReport, budget: float, step: float) -> Ite
             yield f"the share of people outside for observers of {observer.known} columns is no multiple of {step:g}"
 
 
-def _known_complaints(told: PublicReport, budget: float, step: float) -> Iterator[str]:
-    """Observers of columns are there once for all other columns, or pairs, those with most people outside first."""
-    if told.unchanged is None or told.unchanged.whole is None:
+def _known_complaints(told: PublicReport, by_class: bool, budget: float, step: float) -> Iterator[str]:
+    """Observers of columns are there once for all other columns, and for as many of these as observers know at once.
+
+    Those with most people outside come first. Of donors who are followed none are told.
+    """
+    if told.unchanged is None:
         return
     known = told.unchanged.known
-    others = {one.column for one in told.unchanged.whole.columns} - set(told.secret.columns)
     named = sorted(tuple(sorted(one.columns)) for one in known)
-    sizes = {len(columns) for columns in named}
+    others = set(told.published.columns[:-1]) - set(told.secret.columns)
+    sizes = range(1, max(1, told.at_once) + 1) if by_class and told.figures.history is None else ()
     if named != sorted(chain(*(combinations(sorted(others), size) for size in sizes))):
-        yield "observers of columns are not of each published column, or pair of these, once"
+        yield "observers of columns are not of each published column, and of each set that observers know, once"
     if [one.outside for one in known] != sorted((one.outside for one in known), reverse=True):
         yield "observers of columns are not in the order of how many people are outside"
     for one in known:
@@ -236,6 +239,8 @@ def _level_complaints(told: PublicReport, document: ProtocolDocument) -> Iterato
     limit = guarantee_of(document).ratio_limit
     if len(known) == len(ratios) > 0 and not is_level_of_ratio(plain, max(known), budget, limit):
         yield "plain_level is not that of the largest ratio"
+    elif known and plain < least_level(max(known), budget, limit) - NOISE:
+        yield "plain_level is below that of the largest ratio that is told"
 
 
 def _nats(level: float | str | None) -> float | None:

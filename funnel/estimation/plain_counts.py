@@ -137,6 +137,23 @@ class PlainCounts:
         distributed like that. Both are of the same X, so the first is at most the second, whatever was drawn. Noise is
         added to the first.
         """
+        given, whole = self._drawn_variances(influence)
+        if self._noise is not None:
+            given = given + (self._moved_by_noise(influence, self._noise) ** 2).sum(axis=1) * self.n
+        return given, whole
+
+    def drawing_errors(self, cell_of: IntArray, cells: int) -> FloatArray:
+        """Standard errors of the shares of cells of these records that drawing alone adds, (cells,).
+
+        Parameters
+        ----------
+        cell_of : ndarray of int, shape (b,)
+            The cell of every value.
+        cells : int
+        """
+        return np.asarray(np.sqrt(self._drawn_variances(indicators(cell_of, cells))[0] / self.n))
+
+    def _drawn_variances(self, influence: Any) -> tuple[FloatArray, FloatArray]:
         parts = [influence]
         if isinstance(self._channel, EvenChannel):
             # Its products are dense.
@@ -147,10 +164,7 @@ class PlainCounts:
             for sampling in (False, True)
         )
         # Where nothing is changed that matters, the first is a rounding of the second.
-        given = np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0)
-        if self._noise is not None:
-            given = given + (self._moved_by_noise(influence, self._noise) ** 2).sum(axis=1) * self.n
-        return given, whole
+        return np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0), whole
 
     def _moved_by_noise(self, influence: Any, noise: CountNoise) -> FloatArray:
         """By how much means of numbers (k, b) are off for one standard deviation of each of g counts, (k, g).

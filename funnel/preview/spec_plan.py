@@ -178,11 +178,11 @@ class Planner:
             if (rare := rare_secrets(self._settled, self._counted, bound)) is not None:
                 self._progress(f"{WARNING}{rare}", 0, None)
 
-    def check(self, matrix: Path) -> None:
-        """Check a transition matrix of others under every bound; as `funnel.preview.transition_matrix` reads it."""
+    def check(self, matrices: Sequence[Path]) -> None:
+        """Check the transition matrix of each column under every bound; as `funnel.preview.transition_matrix`."""
         limit = self.spec.mechanism.time_limit
         self._checked = {
-            bound: check_matrix(matrix, self.joint, bound, limit, self._progress) for bound in self._bounds
+            bound: check_matrix(matrices, self.joint, bound, limit, self._progress) for bound in self._bounds
         }
 
     def compare(self, forbidden: bool = False, shown: Callable[[str, PlanRow], None] | None = None) -> None:

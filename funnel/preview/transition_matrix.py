@@ -1,11 +1,12 @@
-"""A transition matrix that others made, such as one of PRAM: checked under a bound, beside the best that it allows."""
+"""Transition matrices that others made, such as those of PRAM: checked under a bound, beside the best it allows."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.errors import FunnelError, SpecError
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.measures.unchanged_shares import unchanged
 from funnel.progress import Progress
+from funnel.protocol import Protocol
 from funnel.rounding import protocol_from_matrix
 from funnel.solver.optimum import optimal
 from funnel.wording import listed
@@ -24,6 +25,8 @@ from funnel.wording import listed
 # Of the records: what more rounds could leave unchanged.
 _GAP = 1e-4
 _MOST_NAMED = 3
+# Entries of the table of all combinations: eighty megabytes.
+_LARGEST = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Better:
 
 @dataclass(frozen=True)
 class CheckedMatrix:
-    """What a transition matrix discloses and keeps, and what another would keep instead.
+    """What transition matrices disclose and keep, and what another would keep instead.
 
     Attributes
     ----------
@@ -127,14 +130,16 @@ class CheckedMatrix:
 
 
 def check_matrix(
-    file: Path, joint: Joint, guarantee: Guarantee, time_limit: float | None, progress: Progress
+    files: Sequence[Path], joint: Joint, guarantee: Guarantee, time_limit: float | None, progress: Progress
 ) -> CheckedMatrix:
-    """Read a transition matrix, and check it under a bound and beside the optimum.
+    """Read the transition matrix of each column, and check them under a bound and beside the optimum.
+
+    A record is changed in each column independently of the others, as PRAM does.
 
     Parameters
     ----------
-    file : Path
-        As `read_transitions` takes it.
+    files : sequence of Path
+        One for each published column, in their order, as `read_transitions` takes it.
     joint : Joint
         Counts of the secret and of the published values.
     guarantee : Guarantee
@@ -145,14 +150,17 @@ def check_matrix(
     Raises
     ------
     SpecError
-        If several columns are published, or the file is no transition matrix of the published values.
+        If there is not one file for each column, or one is no transition matrix of the values of its column.
     """
-    if len(joint.inputs.columns) > 1 or CLASS_COLUMN in joint.inputs.columns:
+    columns = joint.inputs.columns
+    if len(files) != len(columns) or CLASS_COLUMN in columns:
         raise SpecError(
-            f"a transition matrix is about one column, and the spec publishes {', '.join(joint.inputs.columns)}; name "
-            "the column of the matrix alone in publish"
+            f"a transition matrix is about one column, and the spec publishes {', '.join(columns)}; give --matrix once "
+            "for each of these, in this order, or name the columns of the matrices alone in publish"
         )
-    protocol = protocol_from_matrix(joint, read_transitions(file, joint.inputs).T)
+    protocol = _protocol(files, joint)
+    # Outputs begin with the inputs.
+    channel, a = protocol.matrix, len(joint.inputs)
     worst = guarantee.level(joint, protocol)
     place, p = worst.witness, joint.p_input
     better = [_best(joint, guarantee, False, time_limit, progress)]
@@ -160,7 +168,7 @@ def check_matrix(
         better.append(_best(joint, guarantee.with_budget(worst.value), True, time_limit, progress))
     secrets = joint.secret.labels
     return CheckedMatrix(
-        file.name,
+        " and ".join(file.name for file in files),
         str(guarantee),
         guarantee.holds(joint, protocol),
         worst.value,
@@ -170,10 +178,30 @@ def check_matrix(
         place.given,
         place.upward,
         None if place.ratio is None else float(place.ratio),
-        unchanged(joint, protocol).share,
-        float(np.abs(protocol.matrix @ p - p).max() * joint.n),
+        float(channel[:a].diagonal() @ p),
+        float(np.abs(channel @ p - np.pad(p, (0, len(channel) - a))).max() * joint.n),
         tuple(better),
     )
+
+
+def _protocol(files: Sequence[Path], joint: Joint) -> Protocol:
+    """Over all combinations of the values of the columns: first those that the joint distribution has, in its order."""
+    inputs, tables = joint.inputs, []
+    for column, file, texts in zip(inputs.columns, files, zip(*inputs.symbols, strict=True), strict=True):
+        values = Alphabet((column,), tuple((text,) for text in dict.fromkeys(texts)))
+        tables.append((dict(zip((text for (text,) in values.symbols), count())), read_transitions(file, values)))
+    combinations = math.prod(len(places) for places, _ in tables)
+    if combinations * len(inputs) > _LARGEST:
+        raise SpecError(
+            f"the matrices make {combinations:,} combinations of values out of {len(inputs):,}; group values in "
+            "[recode], or check fewer columns"
+        )
+    symbols = tuple(dict.fromkeys((*inputs.symbols, *product(*(places for places, _ in tables)))))
+    channel = np.ones((len(symbols), len(inputs)))
+    for j, (places, transitions) in enumerate(tables):
+        to, origin = ([places[symbol[j]] for symbol in some] for some in (symbols, inputs.symbols))
+        channel *= transitions.T[np.ix_(to, origin)]
+    return protocol_from_matrix(joint, channel, outputs=Alphabet(inputs.columns, symbols))
 
 
 def _best(joint: Joint, bound: Guarantee, own: bool, time_limit: float | None, progress: Progress) -> Better:

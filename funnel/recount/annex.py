@@ -178,7 +178,8 @@ def _figures(report: Json, protocol: Json) -> dict[str, float]:
         # By value of the secret only how many records have the class of their person is told.
         found = {name: value for name, value in found.items() if name not in ("kept_least", "kept_most")}
         found["unchanged"] = own
-    for table in report["estimated"]:
+    of_records = kept["whole"] if kept is not None and whole else None
+    for table in report["estimated"] if of_records is None else of_records["estimated"]:
         if len(table["columns"]) == 1 and table["typical"] and table["largest"] is not None:
             column, typical, largest = table["columns"][0], table["typical"], table["largest"]
             found |= {f"median_{column}": typical, f"worst_{column}": largest, f"ratio_{column}": largest / typical}

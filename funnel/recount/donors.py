@@ -1,4 +1,4 @@
-"""Donors' lines a second time: of whole records the share whose value stays, column by column, from public files.
+"""Donors' lines a second time: of whole records which values stay, and how exact their shares are, from public files.
 
 A published record of class g stays with the probability that its class does, and else becomes that of a donor of the
 class that is drawn: people of both classes stand along lines, and somebody at a share q of one takes the place at q of
@@ -10,20 +10,24 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate, compress
 from operator import ne
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from funnel.recount.part_beliefs import PART
+from funnel.recount.plain_distributions import NOISE, up_to_digits
 from funnel.recount.unchanged import share_mismatch
 
 Json = Mapping[str, Any]
 Record = tuple[str, ...]
+Numbers = Sequence[defaultdict[str, float]]
+"""By column, of each of its values."""
+K = TypeVar("K")
 
 # As documented: nothing is stated where more pairs of a record and a donor had to be compared.
 MOST_PAIRS = 50_000_000
@@ -35,6 +39,10 @@ LEAST_GROUP = 1_000
 _NEARLY = 1e-9
 # A class that so few of a record go to is none that it goes to.
 _HARDLY = 1e-9
+# As documented: errors are listed for so many values of a column, the most common ones.
+_LISTED = 30
+# Of the variance of a share in a sample: less is the rounding of sums, and no error.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,71 +155,129 @@ class PlainDonors:
                     found[name][place][value] += count / size
         return found
 
-    def _lost(self, name: str, other: str, leave: Mapping[Record, float]) -> Iterator[tuple[int, str, float]]:
-        """How many of those who leave a class for another do not agree with their donor there, by column and value.
-
-        Parameters
-        ----------
-        leave : mapping of record to float
-            How many people with it do.
-        """
+    def _donors(self, name: str, other: str) -> Iterator[list[tuple[int, str, float]]]:
+        """Record by record of a class how likely its donor of another one has another value, by column and value."""
         mine, theirs = self._lines[name], self._lines[other]
-        if self._is_even:
-            there = self._values[other]
-            for record, count in leave.items():
-                for place, value in enumerate(record):
-                    yield place, value, count * (1 - there[place][value])
-            return
         size, width = (sum(count for _, count in line) for line in (mine, theirs))
         places = range(len(mine[0][0]))
         donors = iter(theirs)
         donor: Record = ()
         left = 0
         for record, count in mine:
-            needed, leaving = count * width, leave.get(record, 0.0)
-            whole = needed
+            needed = whole = count * width
+            found = []
             while needed:
                 if not left:
                     donor, people = next(donors)
                     left = people * size
                 step = min(left, needed)
                 left, needed = left - step, needed - step
-                if leaving:
-                    number = step / whole * leaving
-                    for place in compress(places, map(ne, record, donor)):
-                        yield place, record[place], number
+                found += [(place, donor[place], step / whole) for place in compress(places, map(ne, record, donor))]
+            yield found
 
     @cached_property
-    def _away(self) -> dict[str, defaultdict[str, float]]:
-        """By column and value how many records with it lose it."""
-        leave: dict[tuple[str, str], dict[Record, float]] = defaultdict(lambda: defaultdict(float))
-        away = [defaultdict[str, float](float) for _ in self.columns]
-        width = 0
+    def _groups(self) -> dict[str, dict[Record, list[tuple[Record, int]]]]:
+        """By class and secret the records and the people with each."""
+        found: dict[str, dict[Record, list[tuple[Record, int]]]] = defaultdict(lambda: defaultdict(list))
         for (secret, record, name), count in self.published.items():
-            width = len(secret)
-            for y, chance in self._becomes(secret, name).items():
-                if y[-1] != name:
-                    leave[name, y[-1]][record] += count * chance
-                for place in compress(range(width), map(ne, secret, y)):
-                    away[place][secret[place]] += count * chance
-        for pair, of in leave.items():
-            for place, value, number in self._lost(*pair, of):
-                away[width + place][value] += number
-        return dict(zip(self.columns, away, strict=True))
+            found[name][secret].append((record, count))
+        return found
+
+    @cached_property
+    def _changes(self) -> tuple[Numbers, Numbers]:
+        """By column and value: how many records with it lose it on average, and the variance of how many will have it.
+
+        What each becomes is drawn by itself: one that has a value with the chance q adds q (1 - q).
+        """
+        away, spread = ([defaultdict[str, float](float) for _ in self.columns] for _ in range(2))
+        width = len(next(iter(self.published))[0])
+        of_records = away[width:], spread[width:]
+        for name, of in self._groups.items():
+            goes = {}
+            for secret, people in of.items():
+                becomes, size = self._becomes(secret, name), sum(count for _, count in people)
+                goes[secret] = _summed((y[-1], chance) for y, chance in becomes.items() if y[-1] != name)
+                for place, own in enumerate(secret):
+                    chances = _summed((y[place], chance) for y, chance in becomes.items())
+                    away[place][own] += size * (1 - chances.get(own, 0.0))
+                    for value, q in chances.items():
+                        spread[place][value] += size * q * (1 - q)
+                if self._is_even:
+                    self._even(people, goes[secret], *of_records)
+            if not self._is_even:
+                self._along(name, goes, *of_records)
+        return away, spread
+
+    def _along(self, name: str, goes: Mapping[Record, Mapping[str, float]], away: Numbers, spread: Numbers) -> None:
+        """Add the changes of the records of a class, of which those of each secret go to others with some chances."""
+        others = sorted({other for of in goes.values() for other in of})
+        walks = [self._donors(name, other) for other in others]
+        for record, _ in self._lines[name]:
+            donors = dict(zip(others, map(next, walks), strict=True))
+            for secret, of in goes.items():
+                count = self.published.get((secret, record, name), 0)
+                if not count or not of:
+                    continue
+                chances = _summed(
+                    ((place, value), chance * share)
+                    for other, chance in of.items()
+                    for place, value, share in donors[other]
+                )
+                lost = _summed((place, q) for (place, _), q in chances.items())
+                for (place, value), q in chances.items():
+                    spread[place][value] += count * q * (1 - q)
+                for place, q in lost.items():
+                    away[place][record[place]] += count * q
+                    spread[place][record[place]] += count * q * (1 - q)
+
+    def _even(
+        self, people: Sequence[tuple[Record, int]], goes: Mapping[str, float], away: Numbers, spread: Numbers
+    ) -> None:
+        """Add the changes of records of one secret and part whose donors are anybody of the new part."""
+        size, stay = sum(count for _, count in people), 1 - math.fsum(goes.values())
+        for place in range(len(away)):
+            come: dict[str, float] = defaultdict(float)
+            for other, chance in goes.items():
+                for value, share in self._values[other][place].items():
+                    come[value] += chance * share
+            own = Counter[str]()
+            for record, count in people:
+                own[record[place]] += count
+            for value, count in own.items():
+                away[place][value] += count * (1 - stay - come[value])
+            for value, q in come.items():
+                kept = stay + q
+                spread[place][value] += own[value] * kept * (1 - kept) + (size - own[value]) * q * (1 - q)
 
     @cached_property
     def stays(self) -> dict[str, float]:
         """By column the share of the records whose value there stays."""
         records = sum(self.published.values())
-        return {column: 1 - math.fsum(of.values()) / records for column, of in self._away.items()}
+        lost = zip(self.columns, self._changes[0], strict=True)
+        return {column: 1 - math.fsum(of.values()) / records for column, of in lost}
+
+    def people(self, column: str) -> Counter[str]:
+        """By value of a column the records that are published with it; a secret that has none counts as one."""
+        place, found = self.columns.index(column), Counter[str]()
+        for (secret, record, _), count in self.published.items():
+            found[(*secret, *record)[place]] += count
+            if place < len(secret):
+                found.update(dict.fromkeys((x[place] for x in self._chances), 0))
+        return found
+
+    def errors(self, column: str) -> dict[str, float]:
+        """By value the standard error of its counted share that drawing adds, the most common first."""
+        spread, people = self._changes[1][self.columns.index(column)], self.people(column)
+        n, order = sum(people.values()), self.categories[column]
+        listed = sorted(people, key=lambda value: (-people[value], order.index(value)))
+        rounding = {value: _ROUNDING * count * (1 - count / n) for value, count in people.items()}
+        return {value: math.sqrt(spread[value]) / n if spread[value] > rounding[value] else 0.0 for value in listed}
 
     def groups(self, column: str) -> dict[str, float]:
         """By value that a thousandth of the records have the share of these that keep it."""
-        place, people = self.columns.index(column), Counter[str]()
-        for (secret, record, _), count in self.published.items():
-            people[(*secret, *record)[place]] += count
+        away, people = self._changes[0][self.columns.index(column)], self.people(column)
         least = sum(people.values()) / LEAST_GROUP
-        kept = {value: 1 - self._away[column][value] / count for value, count in people.items() if count >= least}
+        kept = {value: 1 - away[value] / count for value, count in people.items() if count >= least}
         return {value: share if share > _NEARLY else 0.0 for value, share in kept.items()}
 
     @cached_property
@@ -226,6 +292,13 @@ class PlainDonors:
         single = [(secret, name) for (secret, _, name), count in self.published.items() if count == 1]
         true = sum(self._becomes(secret, name).get((*secret, name), 0.0) for secret, name in single)
         return len(single), true / len(single) if single else None
+
+
+def _summed(pairs: Iterable[tuple[K, float]]) -> dict[K, float]:
+    found: dict[K, float] = defaultdict(float)
+    for key, number in pairs:
+        found[key] += number
+    return found
 
 
 def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step: float) -> Iterator[str]:
@@ -257,6 +330,11 @@ def whole_complaints(stated: Json | None, found: PlainDonors, share: float, step
         stays = min(1.0, share + found.stays[one["column"]] - found.whole)
         yield from share_mismatch(name, one["share"], stays, step)
         yield from _group_complaints(one, found.groups(one["column"]), step)
+    if [one["columns"] for one in stated["estimated"]] != [[name] for name in found.columns]:
+        yield "errors of whole records are not told of every column"
+    else:
+        for name, one in zip(found.columns, stated["estimated"], strict=True):
+            yield from _error_complaints(one, name, found.errors(name))
     number, true = found.alone
     if stated["unique"] != number:
         yield f"{stated['unique']!r} whole records are stated to be like no other, instead of {number!r}"
@@ -273,3 +351,20 @@ def _group_complaints(stated: Json, groups: Mapping[str, float], step: float) ->
     is_worst = worst is None if least is None else worst in groups and groups[worst] <= least + _NEARLY
     if not is_worst:
         yield f"the group of {column!r} that keeps its value least often is not {worst!r}"
+
+
+def _error_complaints(stated: Json, column: str, errors: Mapping[str, float]) -> Iterator[str]:
+    """What is stated of the errors of a column's shares, value by value, that is not so."""
+    rows, common = stated["rows"], list(errors)[:_LISTED]
+    if (stated["cells"], stated["unknown"], stated["sums"]) != (len(errors), 0, []):
+        yield f"errors of {column!r} are not those of {len(errors)} values, each of which can be told"
+    if [one["label"] for one in rows] != common:
+        yield f"errors of {column!r} are not listed for its most common values, in their order"
+        return
+    exactly = {"typical": median(errors.values()), "largest": max(errors.values())}
+    figures = [(name, stated[name], exact) for name, exact in exactly.items()]
+    figures += [(f"that of {one['label']!r}", one["error"], errors[one["label"]]) for one in rows]
+    for name, said, exact in figures:
+        limits = [up_to_digits(exact * (1 + sign * NOISE), digits=2) for sign in (-1, 1)]
+        if said is None or said != up_to_digits(said, digits=2) or not limits[0] <= said <= limits[1]:
+            yield f"of the errors of {column!r} {name} is {said!r} instead of {limits[1]!r}"

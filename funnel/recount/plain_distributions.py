@@ -104,6 +104,17 @@ def is_level_of_ratio(level: float, ratio: float, budget: float, limit: float | 
     return any(budget < power * step <= level + NOISE and level <= up_to_digits(power * step, 2) for power in powers)
 
 
+def least_level(ratio: float, budget: float, limit: float | None) -> float:
+    """The smallest level that can be stated where one ratio is stated so, and others may be larger."""
+    step = level_step(budget)
+    if math.isinf(ratio):
+        return ratio
+    if not step or ratio <= 1 or (limit is not None and ratio >= up_to_digits(limit, 3)):
+        return budget
+    power = min(powers_of(ratio, step), default=0)
+    return power * step if (power - 1) * step >= budget else budget
+
+
 def prior_distribution(shares: Mapping[Value, float], step: float, wide: bool) -> dict[Value, float]:
     """The distribution behind public figures, from public shares: divided by their sum, or in a wide table what
     shares of more than a step leave, given to all others alike.

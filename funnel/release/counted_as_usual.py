@@ -13,6 +13,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.estimation.by_class import whole_records
 from funnel.estimation.counted import output_places
+from funnel.estimation.expected_errors import TableErrors
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
 from funnel.estimation.variance_ratios import require_invariant
 from funnel.frequencies.averages import variances_of_noise
@@ -62,12 +63,15 @@ class WholeStays:
         The share of these that are expected to be unchanged.
     groups : mapping of str to GroupStays or None
         Of every such column; None where no value has a thousandth of the records.
+    errors : tuple of TableErrors
+        Of every such column what drawing adds to the standard errors of the shares of its values.
     """
 
     agree: Mapping[str, float]
     unique: int
     unique_stays: float | None
     groups: Mapping[str, GroupStays | None]
+    errors: tuple[TableErrors, ...] = ()
 
 
 def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
@@ -89,7 +93,15 @@ def whole_stays(folder: ReleaseFolder) -> WholeStays | None:
         int(alone.sum()),
         float(plain.unchanged[alone].mean()) if alone.any() else None,
         {column: _group_stays(plain, column) for column in columns},
+        tuple(_errors(plain, column) for column in columns),
     )
+
+
+def _errors(plain: PlainCounts, column: str) -> TableErrors:
+    cells, of = plain.cells((column,))
+    # Of counts, so that those of equal ones are equal.
+    shares = np.bincount(of, plain.counts, len(cells)) / plain.n
+    return TableErrors((column,), cells, shares, plain.drawing_errors(of, len(cells)))
 
 
 def _group_stays(plain: PlainCounts, column: str) -> GroupStays | None:

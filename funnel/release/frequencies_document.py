@@ -216,16 +216,19 @@ TABLES = ("changes", "rows", "means", "departures")
 
 
 class FrequenciesDocument(Document):
-    """Counts by secret (rows) and published columns, with noise: the distribution behind all public documents.
+    """Counts by secret (rows) and published columns, with noise: the distribution behind the public documents.
+
+    Records are drawn for true values, and their number is exact: these two, and what documents state of them, are not
+    made from these counts. All other figures are.
 
     To every count one whole number was added, drawn from the discrete Laplace distribution of this ``scale``,
     P(k) ~ exp(-|k| / scale). The distribution that protocol and report are made from is that of ``noisy`` with 0 for
     what is below 0. Up to a probability ``beta`` over the noise, every true count is within ``cells_within`` of the
     noisy one, and the true number of records with each secret within ``totals_within`` of the sum of its row.
 
-    All public documents of this version together are differentially private, for one record more or less, with
-    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes``, ``rows``, ``means`` and
-    ``departures`` what these say, and the rest to learning which values there are, and with ``delta``, which is 0
+    But for these two, all public documents of this version together are differentially private, for one record more or
+    less, with ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes``, ``rows``, ``means``
+    and ``departures`` what these say, and the rest to learning which values there are, and with ``delta``, which is 0
     unless values were learned.
     ``spent`` is the epsilon of all versions about these people, this one included.
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 class Protection(Part):
-    """How the counts that everything public is made from were protected; None where a number means nothing.
+    """How the counts were protected that public documents are made from; None where a number means nothing.
 
-    ``epsilon`` (nats) is what the public documents of this version may tell about one record more or less, ``delta``
-    the probability that a value of one person alone is named, and ``beta`` the probability, over the noise, that the
-    true counts are outside the bounds for which the guarantee is proven. ``spent`` is the epsilon of all versions about
-    these people, this one included, and ``unprotected`` how many of these versions have no noise.
+    ``epsilon`` (nats) is what the public documents of this version may disclose about one record more or less, but for
+    the published records and their number, ``delta`` the probability that a value of one person alone is named, and
+    ``beta`` the probability, over the noise, that the true counts are outside the bounds for which the guarantee is
+    proven. ``spent`` is the epsilon of all versions about these people, this one included, and ``unprotected`` how many
+    of these versions have no noise.
     """
 
     protection: ProtectionName

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,11 @@ from funnel.history.corrected import PARTS
 from funnel.joint import FloatArray
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import rounded_up
+from funnel.release.report_parts import EstimatedTable, EstimatedValue
 
 DIGITS = 2
+# Values of a column that are told of, the most common ones.
+MAX_VALUES = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,3 +75,34 @@ class PublicAccuracy:
         found = information.errors(np.arange(len(occurring)), len(occurring))
         errors[occurring] = [error if np.isnan(error) else rounded_up(float(error), DIGITS) for error in found]
         return cls(errors, tables_of(information, distributions.inputs, occurring, distributions.inputs.columns))
+
+
+def estimated(tables: Iterable[TableErrors], told: Callable[[float], float] = float) -> tuple[EstimatedTable, ...]:
+    """Tables of errors as a document has them.
+
+    Parameters
+    ----------
+    tables : iterable of TableErrors
+    told : callable
+        How a figure is told, such as rounded.
+    """
+
+    def figure(error: float | None) -> float | None:
+        return None if error is None or np.isnan(error) else told(error)
+
+    parts = []
+    for table in tables:
+        single = len(table.columns) == 1
+        commonest = np.argsort(-table.shares, kind="stable")[:MAX_VALUES] if single else ()
+        parts.append(
+            EstimatedTable(
+                columns=table.columns,
+                cells=len(table.values),
+                typical=figure(table.typical),
+                largest=figure(table.largest),
+                unknown=table.untold,
+                rows=tuple(EstimatedValue(label=table.values[i][0], error=figure(table.errors[i])) for i in commonest),
+                sums=tuple(tuple(table.values[i][0] for i in group) for group in table.sums),
+            )
+        )
+    return tuple(parts)

@@ -315,6 +315,13 @@ class PublicReport(Document):
     grouping_kept: Probability | None = None
 
     @property
+    def errors_by_column(self) -> tuple[EstimatedTable, ...]:
+        """The errors of single columns: of whole records where they are told, else of what the protocol reads."""
+        whole = None if self.unchanged is None else self.unchanged.whole
+        tables = self.estimated if whole is None else whole.estimated
+        return tuple(table for table in tables if len(table.columns) == 1)
+
+    @property
     def at_once(self) -> int:
         """How many columns of a whole record observers may know at once, whichever they are."""
         return 0 if self.unchanged is None else self.unchanged.at_once

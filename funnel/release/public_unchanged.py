@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +20,7 @@ from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.counted_as_usual import GroupStays, WholeStays
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import public_level, rounded_up
+from funnel.release.public_accuracy import estimated
 from funnel.release.report_parts import (
     ColumnUnchanged,
     KnownColumns,
@@ -116,6 +118,7 @@ def _whole(found: WholeStays, share: float, distributions: PublicDistributions) 
             _whole_column(name, min(1.0, share + of), found.groups[name], distributions)
             for name, of in found.agree.items()
         ),
+        estimated=estimated(found.errors, partial(rounded_up, digits=_DIGITS)),
         unique=found.unique,
         unique_unchanged=None if true is None else distributions.share(true),
     )

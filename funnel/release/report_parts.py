@@ -147,10 +147,12 @@ class WholeUnchanged(Part):
 
     ``columns`` has the share of the records whose value is the true one: the share that is wholly unchanged, and of the
     published records those that agree in the column all the same. ``unique`` published records are like no other
-    one in all columns, ``unique_unchanged`` of them expected to be true.
+    one in all columns, ``unique_unchanged`` of them expected to be true. ``estimated`` has, for every column, the
+    standard errors of the counted shares of its values that drawing adds.
     """
 
     columns: tuple[WholeColumn, ...]
+    estimated: tuple[EstimatedTable, ...]
     unique: Total
     unique_unchanged: Probability | None
 

@@ -160,8 +160,8 @@ def _factor(level: Level) -> float:
 def _groups(report: PublicReport) -> Figures:
     """Errors of the groups of every column: of the median group, of the worst, and how much larger that is."""
     figures = {}
-    for table in report.estimated:
-        if len(table.columns) == 1 and table.typical and table.largest is not None:
+    for table in report.errors_by_column:
+        if table.typical and table.largest is not None:
             name = table.columns[0]
             figures[f"median_{name}"] = table.typical
             figures[f"worst_{name}"] = table.largest

@@ -1,15 +1,12 @@
-"""The errors of estimates as parts of a report's document, of columns and pairs of them, and as a map of shades."""
+"""The errors of estimates, of columns and pairs of them, as a map of shades."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from funnel.estimation.expected_errors import TableErrors
-from funnel.release.report_parts import EstimatedTable, EstimatedValue
+from funnel.release.report_parts import EstimatedTable
 
 # Shades are of the same errors on every page: none up to a hundredth of a percentage point, full from ten of them on.
 _LEAST, _MOST = 1e-4, 1e-1
@@ -36,9 +33,9 @@ class ErrorMap:
 
 
 def error_map(tables: Sequence[EstimatedTable]) -> ErrorMap | None:
-    """The map of three columns or more; None of fewer."""
+    """The map of three columns or more; None of fewer, or of none that are crossed."""
     columns = tuple(table.columns[0] for table in tables if len(table.columns) == 1)
-    if len(columns) < _FEWEST:
+    if len(columns) < _FEWEST or len(columns) == len(tables):
         return None
     known = {table.columns: _field(table) for table in tables}
     rows = tuple(
@@ -57,37 +54,3 @@ def _shade(error: float | None) -> float:
     if error <= _LEAST:
         return 0.0
     return round(min(1.0, math.log(error / _LEAST) / math.log(_MOST / _LEAST)), 3)
-
-
-MAX_VALUES = 30
-
-
-def estimated(tables: Iterable[TableErrors], told: Callable[[float], float] = float) -> tuple[EstimatedTable, ...]:
-    """Tables of errors as a document has them.
-
-    Parameters
-    ----------
-    tables : iterable of TableErrors
-    told : callable
-        How a figure is told, such as rounded.
-    """
-
-    def figure(error: float | None) -> float | None:
-        return None if error is None or np.isnan(error) else told(error)
-
-    parts = []
-    for table in tables:
-        single = len(table.columns) == 1
-        commonest = np.argsort(-table.shares, kind="stable")[:MAX_VALUES] if single else ()
-        parts.append(
-            EstimatedTable(
-                columns=table.columns,
-                cells=len(table.values),
-                typical=figure(table.typical),
-                largest=figure(table.largest),
-                unknown=table.untold,
-                rows=tuple(EstimatedValue(label=table.values[i][0], error=figure(table.errors[i])) for i in commonest),
-                sums=tuple(tuple(table.values[i][0] for i in group) for group in table.sums),
-            )
-        )
-    return tuple(parts)

@@ -21,7 +21,7 @@ class CountProtection:
     name : str
         As specs and documents write it.
     meaning : str
-        What it means for everything that is public, for the data package.
+        What it means for public documents, as the data package states it.
     sentence : str
         The same as a sentence of the documentation, with a place for ``meaning``.
     warning : str
@@ -29,8 +29,9 @@ class CountProtection:
     settings : tuple of str
         The settings of ``[frequencies]`` that only this way reads.
     is_noisy : bool
-        Whether published counts have noise: then nothing public follows from exact counts, values are learned under
-        noise, and a rule of disclosure control that noisy counts break is reported, and never refuses a release.
+        Whether published counts have noise: then no public figure but those of the published records and of their
+        number follows from exact counts, values are learned under noise, and a rule of disclosure control that noisy
+        counts break is reported, and never refuses a release.
     groups_values : bool
         Whether values are grouped until no published count is small.
     about : str
@@ -77,7 +78,10 @@ _THRESHOLD = CountProtection(
 )
 _NOISE = CountProtection(
     name="noise",
-    meaning="differentially private: all public documents are made from noisy counts, and never from the exact ones",
+    meaning=(
+        "differentially private: but for the published records, what is counted in them, and their number, all public "
+        "documents are made from noisy counts, and never from the exact ones"
+    ),
     settings=("epsilon", "beta", "delta", "max_epsilon"),
     is_noisy=True,
     about="about ",

@@ -22,7 +22,8 @@ class FrequencySettings(Section):
     Attributes
     ----------
     protection : "none", "threshold" or "noise"
-        Whether public documents are made from the exact counts, from counts of which none is small, or from noisy ones.
+        Whether public documents are made from the exact counts, from counts of which none is small, or from noisy ones;
+        the records are drawn for true values, and their number is exact.
     epsilon : float
         Differential privacy (nats; one record more or less) of all public documents of a version together.
     beta : float

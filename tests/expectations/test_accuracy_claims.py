@@ -21,8 +21,7 @@ from funnel.pipeline.expectations.accuracy_claims import Estimating, accuracy_cl
 from funnel.protocol import DENOMINATOR
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import rounded_up
-from funnel.release.public_accuracy import PublicAccuracy
-from funnel.report.estimated import estimated
+from funnel.release.public_accuracy import PublicAccuracy, estimated
 from tests.expectations.test_distributions import distributions_of
 from tests.public import counted
 

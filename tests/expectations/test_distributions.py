@@ -13,13 +13,22 @@ from hypothesis import strategies as st
 from funnel import measures
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
+from funnel.guarantees import LDP
 from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
 from funnel.protocol import Protocol
-from funnel.recount.plain_distributions import Distributions, prior_distribution, share_step, step_above
+from funnel.recount.plain_distributions import (
+    Distributions,
+    is_level_of_ratio,
+    least_level,
+    prior_distribution,
+    share_step,
+    step_above,
+)
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount
 from funnel.release.public import rounding as public
+from funnel.release.public.findings import _rounded_ratio
 from funnel.release.public.rounding import distribution_of_rare
 from tests.strategies import joints
 
@@ -141,3 +150,15 @@ def test_a_protocol_of_other_columns_has_no_distribution() -> None:
     other = Alphabet(("another",), joint.inputs.symbols)
     with pytest.raises(DataError, match="not those of the spec"):
         assert distributions_of(joint, Protocol(half, half[:, 0], other, other)).information
+
+
+@given(st.sampled_from([0.1, 0.25, 0.7, 1.0, 2.0, 3.0]), st.floats(0.01, 6), st.floats(0, 3))
+def test_a_level_is_that_of_the_largest_ratio_or_above_that_of_one(budget: float, level: float, more: float) -> None:
+    """As they are told: rounded up to the grid of levels, and to digits."""
+    told = public.public_level(level, LDP(budget), True)
+    ratio = _rounded_ratio(math.exp(level), public.level_step(budget))
+    assert is_level_of_ratio(told, ratio, budget, None)
+    least = least_level(ratio, budget, None)
+    assert least <= told + 1e-9 <= public.public_level(level + more, LDP(budget), True) + 2e-9
+    # Two digits of the ratio, and of the level, are less than a tenth each.
+    assert least == budget or told - least < public.level_step(budget) + 0.2

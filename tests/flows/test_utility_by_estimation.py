@@ -52,8 +52,8 @@ def test_what_is_published_is_worth_most_for_estimates(tmp_path: Path) -> None:
     assert found.records == pq.read_metadata(folder.data).num_rows == joint.n
     truth = dict(zip(joint.inputs.labels, joint.p_input, strict=True))
     for (value,), share, error in zip(found.cells, found.frequencies, found.errors, strict=True):
-        # Six values, once: six standard errors are never exceeded by chance.
-        assert abs(share - truth[value]) <= 6 * error + 1e-9
+        # Six values, once: seven standard errors are exceeded once in 10^10 runs.
+        assert abs(share - truth[value]) <= 7 * error + 1e-9
     assert (found.errors < 0.02).all()
 
 

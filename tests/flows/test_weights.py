@@ -61,8 +61,8 @@ def test_weighted_shares_are_those_of_the_classes(folder: ReleaseFolder) -> None
     found = opened.weighted()
     place = found.cells.index(("Female",))
     right = weights[women].sum() / weights.sum()
-    # Six standard errors: this release is one drawing.
-    assert abs(found.frequencies[place] - right) < 6 * found.errors[place] + 1e-9
+    # Seven standard errors are exceeded once in 10^11 runs: this release is one drawing.
+    assert abs(found.frequencies[place] - right) < 7 * found.errors[place] + 1e-9
     assert found.least[place] < right < found.largest[place]
     # The report tells those of the records, in steps of ten of the heaviest ones at least.
     report = json.loads(folder.numbers.read_text())["weighted"]

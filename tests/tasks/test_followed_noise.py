@@ -150,7 +150,7 @@ def test_no_public_file_says_that_something_is_exact(panel: Path, version: str) 
     package = json.loads(folder.package.read_bytes())
     assert package["funnel:privacy"]["frequencies"]["meaning"].endswith("never from the exact ones")
     record = Record.read(folder.record).frequencies
-    assert "no public file is made from exact ones" in frequencies_line(
+    assert "beside the records and their number nothing public is made from exact ones" in frequencies_line(
         Protection.model_validate(record.public.model_dump())
     )
 

@@ -25,10 +25,10 @@ from funnel.release.internal_report import (
     Sparse,
 )
 from funnel.release.provenance import installed
+from funnel.release.public_accuracy import estimated
 from funnel.release.report_parts import EstimatedTable
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
-from funnel.report.estimated import estimated
 from funnel.report.internal.attacks import Attacks
 from funnel.report.public.report_tables import furthest
 

@@ -13,7 +13,7 @@ from funnel.estimation.expected_errors import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.protocol import INVARIANT
-from funnel.report.estimated import estimated
+from funnel.release.public_accuracy import estimated
 from funnel.report.figures.curves import tradeoff_chart, unchanged_chart
 from funnel.report.page import render
 from funnel.spec import ReleaseSpec

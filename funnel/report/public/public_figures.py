@@ -6,7 +6,7 @@ from functools import partial
 
 from funnel.release.document import dump
 from funnel.release.public.rounding import count_of_records, in_digits, rounded_up
-from funnel.release.public_accuracy import DIGITS
+from funnel.release.public_accuracy import DIGITS, estimated
 from funnel.release.public_report import (
     Channel,
     Columns,
@@ -15,7 +15,6 @@ from funnel.release.public_report import (
     Source,
 )
 from funnel.report.content import PublicContent, ReportContent, protected_frequencies
-from funnel.report.estimated import estimated
 from funnel.report.public import report_tables
 from funnel.report.public.report_tables import promised_by
 

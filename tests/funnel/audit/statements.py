@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from funnel.audit.recheck import Told
@@ -48,18 +48,19 @@ def generic(path: tuple[str | int, ...]) -> str:
     return ".".join("#" if isinstance(key, int) else key for key in path)
 
 
-def unnoticed(folder: ReleaseFolder, each: int = 1) -> Iterator[str]:
+def unnoticed(folder: ReleaseFolder, each: int = 1, tried_elsewhere: Collection[str] = ()) -> Iterator[str]:
     """Statements of a report that can be changed without a check of figures noticing, and that no audit excepts.
 
     Of the entries of every list as many are tried. The pages are made of the report, and so are digests: checks that
-    only compare these are left out, as a publisher who changes a figure makes them fit.
+    only compare these are left out, as a publisher who changes a figure makes them fit. So are generic places that are
+    tried in another release.
     """
     honest = json.loads(folder.numbers.read_bytes())
-    tried, untold = dict[str, int](), untold_places(honest)
+    tried, left_out = dict[str, int](), {*untold_places(honest), *OF_ANNEX, *tried_elsewhere}
     for path, value in places(honest):
         place = generic(path)
         tried[place] = tried.get(place, 0) + 1
-        if tried[place] > each or place in untold | OF_ANNEX:
+        if tried[place] > each or place in left_out:
             continue
         for other in changes(value):
             report = copy.deepcopy(honest)

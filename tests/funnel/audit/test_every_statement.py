@@ -26,7 +26,7 @@ from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.audits import verified
 from tests.copies import copied
-from tests.funnel.audit.statements import passes, unnoticed
+from tests.funnel.audit.statements import generic, passes, places, unnoticed
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 from tests.waves import FOLLOWED, wave
@@ -38,6 +38,17 @@ WHOLE = (
     .replace('["relationship"]', '["income", "education", "relationship", "race", "workclass", "occupation"]')
     .replace('"lip:1.0"', '"attribute:1.0"')
     .replace("[source]", 'mechanism = "invariant"\n\n[source]')
+)
+ANY_COLUMN = WHOLE.replace('"attribute:1.0"', '"attribute:1.0 & srlip:4.0"').replace(
+    "[source]", '[groups]\nknown = "single"\nmin_records = 100\n\n[source]', 1
+)
+SECRET = (
+    SPEC.replace('["marital-status"]', '["income"]')
+    .replace('["relationship"]', '["income", "sex"]')
+    .replace('"lip:1.0"', '"attribute:1.0"')
+    .replace('frequencies.protection = "none"', "frequencies.epsilon = 2.0")
+    .replace("[source]", 'mechanism = "invariant"\n\n[source]')
+    + '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
 )
 
 
@@ -54,6 +65,8 @@ MADE: dict[str, Callable[[Path], ReleaseFolder]] = {
     "noise": lambda folder: two_versions(folder, FOLLOWED),
     "none": lambda folder: two_versions(folder, FOLLOWED.replace("epsilon = 2.0", 'protection = "none"')),
     "whole": lambda folder: make_release(make_project(folder, WHOLE, adult_rows())),
+    "any column": lambda folder: make_release(make_project(folder, ANY_COLUMN, adult_rows(0, 4000))),
+    "secret": lambda folder: make_release(make_project(folder, SECRET, adult_rows())),
 }
 LATER = ("noise", "none")
 
@@ -73,6 +86,14 @@ def test_no_statement_can_be_changed_unnoticed(release: Release, tmp_path: Path,
     folder = copied(release(kind), tmp_path / release(kind).root.name)
     assert passes(folder, report_of(folder))
     assert list(unnoticed(folder)) == []
+
+
+@pytest.mark.parametrize("kind", ["any column", "secret"])
+def test_no_statement_about_a_published_secret_can_be_changed_unnoticed(release: Release, kind: str) -> None:
+    """Whole records for observers of any column, and few columns under noise: all that only these reports have."""
+    others = {generic(place) for other in ("first", "none") for place, _ in places(report_of(release(other)))}
+    assert passes(release(kind), report_of(release(kind)))
+    assert list(unnoticed(release(kind), tried_elsewhere=others)) == []
 
 
 def at(*path: str | int, to: Change) -> Change:
@@ -139,6 +160,7 @@ BESIDE: dict[str, Change] = {
 }
 OBSERVERS = ("figures", "history", "observers")
 RATIO = ("lifts", "table", "rows", 0, "ratio")
+ERRORS = ("unchanged", "whole", "estimated")
 WITHOUT_NOISE: dict[str, Change] = {
     "a level of all versions below the bound": at(*OBSERVERS, 1, "level", to=half),
     "a level of everybody below the bound": at(*OBSERVERS, 1, "level_of_all", to=half),
@@ -177,6 +199,16 @@ OF_WHOLE: dict[str, Change] = {
     "a cell of another value": at("unchanged", "off", "value", to=lambda _: "Jane Doe"),
     "records of many digits": at("unchanged", "off", "records", to=more(0.00013)),
     "a ratio left out": at(*RATIO, to=lambda _: None),
+    "a plain level below that of a ratio": at("estimation", "plain_level", to=more(-0.1)),
+    "no observers of columns": at("unchanged", "known", to=lambda _: []),
+    "half an error of a value": at(*ERRORS, 1, "rows", 0, "error", to=half),
+    "an error of a value of more digits": at(*ERRORS, 1, "rows", 0, "error", to=more(0.000013)),
+    "an error left out": at(*ERRORS, 1, "rows", 0, "error", to=lambda _: None),
+    "errors of a value less": at(*ERRORS, 1, "rows", to=lambda rows: rows[:-1]),
+    "errors of values in another order": at(*ERRORS, 1, "rows", to=lambda rows: rows[::-1]),
+    "errors of a column less": at(*ERRORS, to=lambda tables: tables[:-1]),
+    "errors of the secret less": at(*ERRORS, to=lambda tables: tables[1:]),
+    "a value that is told only in sum": at(*ERRORS, 1, "sums", to=lambda _: [["Bachelors", "HS-grad"]]),
 }
 CHANGES: dict[str, dict[str, Change]] = {
     "first": FIRST,
@@ -196,6 +228,29 @@ def test_what_cannot_be_is_noticed(release: Release, kind: str) -> None:
         change(report)
         assert report != report_of(folder), name
         assert not passes(folder, report), name
+
+
+CLASSES: dict[str, Change] = {
+    "observers of two columns": at("at_once", to=lambda _: 2),
+    "observers of named columns": at("at_once", to=lambda _: 0),
+    "nobody's counts": at("people", to=lambda _: "the same"),
+    "points for a secret that there is not": at("scales", 0, "secret", 0, to=lambda text: f"{text}x"),
+    "points for a value that there is not": at("scales", 0, "terms", -1, "values", 0, to=lambda text: f"{text}x"),
+}
+
+
+@pytest.mark.parametrize("name", [*CLASSES, "counts of others"])
+def test_what_cannot_be_of_classes_is_noticed(release: Release, tmp_path: Path, name: str) -> None:
+    """The report says the same; whose counts chose the questions is nothing that public files tell."""
+    folder = copied(release("any column"), tmp_path / release("any column").root.name)
+    classes, report = json.loads(folder.classes.read_bytes()), report_of(folder)
+    CLASSES.get(name, at("people", to=lambda _: "different"))(classes)
+    report["unchanged"]["at_once"] = classes["at_once"]
+    folder.classes.write_bytes(dump(classes))
+    folder.numbers.write_bytes(dump(report))
+    found = list(verified(folder, ("classes", "secrets", "unchanged", "whole records"), Told(public=True)))
+    assert all(one.passed for one in found) is (name not in CLASSES)
+    assert name in CLASSES or "could not be checked" in found[0].detail
 
 
 UNTOLD: dict[str, Change] = {

@@ -202,6 +202,41 @@ def test_shares_are_plain_counts_and_errors_those_of_many_draws() -> None:
     assert (abs(np.mean(same, axis=0) - expected) < 5 * np.std(same, axis=0) / np.sqrt(draws)).all()
 
 
+@pytest.mark.parametrize("with_secret", [False, True])
+def test_errors_of_every_value_of_every_column_are_those_of_many_draws(with_secret: bool) -> None:
+    """The spread of each value's share over 400 seeded draws; of a secret that is published its shares, too."""
+    random, draws, names = np.random.default_rng(5), 400, ("ill", "well")
+    joint = Joint.from_counts(SECRETS, inputs=CLASSES, secret=list(names))
+    channel = funnel.fit("invariant", joint.with_secret(), funnel.Attribute(1.0)) if with_secret else protocol()
+    columns = (*(joint.secret.columns if with_secret else ()), "one", "two")
+    # The secrets of the people of each class, in any order.
+    secret = np.zeros(len(PEOPLE), dtype=np.int64)
+    for g, ill in enumerate(SECRETS[0]):
+        secret[random.permutation(np.flatnonzero(OF[PEOPLE] == g))[ill:]] = 1
+    people = zip(secret, OF[PEOPLE], strict=True)
+    symbols = [(*([names[s]] if with_secret else []), DONORS.classes[g]) for s, g in people]
+    cumulated = np.cumsum(channel.matrix, axis=0)[:, [channel.inputs.index(symbol) for symbol in symbols]]
+    class_of = np.array([DONORS.classes.index(symbol[-1]) for symbol in channel.outputs.symbols])
+    secret_of = np.array([names.index(symbol[0]) if with_secret else 0 for symbol in channel.outputs.symbols])
+    shares, errors = [], []
+    for _ in range(draws):
+        answers = (random.random(len(PEOPLE)) > cumulated).sum(axis=0)
+        words = random.integers(0, 2**64, (8, len(PEOPLE)), dtype=np.uint64)
+        table = published(DONORS.taken(PEOPLE, class_of[answers], words.__getitem__))
+        if with_secret:
+            shown = pa.array(secret_of[answers].astype(np.int8))
+            table = table.add_column(0, columns[0], pa.DictionaryArray.from_arrays(shown, list(names)))
+        plain, _ = whole_records(table, channel)
+        cells = [plain.cells((column,)) for column in columns]
+        shares.append(np.concatenate([np.bincount(of, plain.shares, len(of_column)) for of_column, of in cells]))
+        errors.append(np.concatenate([plain.drawing_errors(of, len(of_column)) for of_column, of in cells]))
+    spread, claimed = np.var(shares, axis=0, ddof=1), np.mean(np.square(errors), axis=0)
+    assert len(spread) == (9 if with_secret else 7)
+    low, up = chi2.ppf([1e-5, 1 - 1e-5], draws - 1) / (draws - 1)
+    # What is claimed is estimated itself, to a few parts in a hundred.
+    assert ((spread / claimed > low * 0.97) & (spread / claimed < up * 1.03)).all()
+
+
 def test_figures_are_those_of_the_table() -> None:
     random, channel = np.random.default_rng(3), protocol()
     table = published(drawn(random, channel))

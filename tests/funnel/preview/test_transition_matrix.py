@@ -16,6 +16,7 @@ from funnel.alphabet import Alphabet
 from funnel.cli import main
 from funnel.errors import SpecError
 from funnel.joint import FloatArray, Joint
+from funnel.preview import transition_matrix
 from funnel.preview.transition_matrix import CheckedMatrix, check_matrix, read_transitions
 from funnel.progress import quiet
 from tests.projects import make_project
@@ -41,7 +42,7 @@ def written(path: Path, matrix: FloatArray, rows: list[str] = NAMES, columns: li
 
 
 def checked(path: Path, joint: Joint, bound: str = "lip:1.0") -> CheckedMatrix:
-    return check_matrix(path, joint, parse_guarantee(bound), None, quiet)
+    return check_matrix([path], joint, parse_guarantee(bound), None, quiet)
 
 
 def test_rows_and_columns_are_read_by_their_names(tmp_path: Path) -> None:
@@ -153,8 +154,38 @@ def test_no_file_and_columns_that_are_no_distributions_are_refused(tmp_path: Pat
     with pytest.raises(SpecError, match="no distribution"):
         checked(written(tmp_path / "m.csv", ROWS.T), table())
     two = Joint.from_counts([[3, 4], [5, 6]], inputs=Alphabet(("size", "sex"), (("a", "f"), ("b", "m"))))
-    with pytest.raises(SpecError, match="the spec publishes size, sex; name the column of the matrix alone"):
-        check_matrix(tmp_path / "m.csv", two, LIP(1.0), None, quiet)
+    with pytest.raises(SpecError, match="the spec publishes size, sex; give --matrix once for each of these, in this"):
+        check_matrix([tmp_path / "m.csv"], two, LIP(1.0), None, quiet)
+
+
+def test_matrices_of_several_columns_change_each_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand, over all combinations: two of which nobody has, and one that is not published without being changed."""
+    symbols = (("low", "f"), ("middle", "m"), ("high, or more", "f"), ("low", "m"))
+    counts = np.array([[300, 80, 20, 40], [100, 200, 50, 60]])
+    joint = Joint.from_counts(counts, secret=["ill", "well"], inputs=Alphabet(("size", "sex"), symbols))
+    sexes = np.array([[0.9, 0.1], [0.2, 0.8]])
+    files = [written(tmp_path / "size.csv", ROWS), written(tmp_path / "sex.csv", sexes, ["f", "m"], ["f", "m"])]
+    found = check_matrix(files, joint, LIP(1.0), None, quiet)
+    p, seen = counts / counts.sum(), np.zeros((2, 3, 2))
+    for x, (size, sex) in enumerate(symbols):
+        seen += np.einsum("s,y,z->syz", p[:, x], ROWS[NAMES.index(size)], sexes["fm".index(sex)])
+    lifts = seen / seen.sum(axis=0) / p.sum(axis=1)[:, np.newaxis, np.newaxis]
+    assert found.level == pytest.approx(np.abs(np.log(lifts)).max(), rel=1e-12)
+    stays = [
+        ROWS[NAMES.index(size), NAMES.index(size)] * sexes["fm".index(sex), "fm".index(sex)] for size, sex in symbols
+    ]
+    assert found.unchanged == pytest.approx(float(p.sum(axis=0) @ stays), rel=1e-12)
+    own = np.zeros((3, 2))
+    for x, (size, sex) in enumerate(symbols):
+        own[NAMES.index(size), "fm".index(sex)] = counts[:, x].sum()
+    assert found.off == pytest.approx(np.abs(seen.sum(axis=0) * counts.sum() - own).max(), rel=1e-12)
+    assert found.better[0].unchanged is not None
+    assert next(found.lines()).startswith("size.csv and sex.csv: lip:1.0 ")
+    with pytest.raises(SpecError, match=r"sex\.csv are not the 3 published values"):
+        check_matrix(files[::-1], joint, LIP(1.0), None, quiet)
+    monkeypatch.setattr(transition_matrix, "_LARGEST", 23)
+    with pytest.raises(SpecError, match="make 6 combinations of values out of 4"):
+        check_matrix(files, joint, LIP(1.0), None, quiet)
 
 
 def test_the_command_checks_before_it_compares(tmp_path: Path) -> None:

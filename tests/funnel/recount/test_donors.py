@@ -13,9 +13,10 @@ from funnel.estimation.by_class import whole_records
 from funnel.estimation.plain_counts import PlainCounts
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount.donors import PlainDonors, whole_complaints
-from funnel.release.counted_as_usual import _group_stays
+from funnel.release.counted_as_usual import _errors, _group_stays
+from funnel.release.public_accuracy import estimated
 
-CATEGORIES = {"x": ["b", "a", "c"], "z": ["1", "0"]}
+CATEGORIES = {"s": ["u", "v"], "x": ["b", "a", "c"], "z": ["1", "0"]}
 RECORDS = {"1": [("b", "0"), ("a", "1")], "2": [("b", "1"), ("c", "1"), ("c", "0")]}
 
 
@@ -63,7 +64,7 @@ def test_the_same_as_those_who_publish_it(
 ) -> None:
     protocol, published = scene
     rows = [(*s, *record, name) for (s, record, name), count in published.items() for _ in range(count)]
-    values = {"s": ["u", "v"], **CATEGORIES, "class": list(RECORDS)}
+    values = {**CATEGORIES, "class": list(RECORDS)}
     names = (*protocol.inputs.columns[:-1], "x", "z", "class")
     cells = {
         name: pa.DictionaryArray.from_arrays(pa.array([values[name].index(row[j]) for row in rows]), values[name])
@@ -78,6 +79,10 @@ def test_the_same_as_those_who_publish_it(
         assert told.least == pytest.approx(min(groups.values()), abs=1e-12)
         assert told.typical == pytest.approx(float(np.median(list(groups.values()))), abs=1e-12)
         assert groups[told.worst] == pytest.approx(told.least, abs=1e-12)
+        (table,) = estimated([_errors(plain, column)])
+        assert [(row.label, row.error) for row in table.rows] == [
+            (value, pytest.approx(error, abs=1e-9)) for value, error in found.errors(column).items()
+        ]
     alone = plain.counts == 1
     number, true = found.alone
     assert number == alone.sum()
@@ -94,6 +99,9 @@ def test_lines_by_hand() -> None:
     assert found.groups("x") == {"b": pytest.approx(1.0), "a": pytest.approx(0.5), "c": pytest.approx(1.0)}
     assert found.groups("z") == {"0": pytest.approx(3.5 / 4), "1": pytest.approx(3.5 / 4)}
     assert found.alone == (2, pytest.approx(0.5))
+    # One of both is an a, and one a z of 1 beside the three of class 2, with the chance 1/2: a variance of 1/4 each.
+    assert found.errors("x") == {"c": pytest.approx(0.5 / 8), "b": 0.0, "a": pytest.approx(0.5 / 8)}
+    assert found.errors("z") == {"1": pytest.approx(0.5**0.5 / 8), "0": pytest.approx(0.5**0.5 / 8)}
 
 
 def test_groups_are_those_of_a_thousandth_of_the_records() -> None:
@@ -119,7 +127,12 @@ def test_what_does_not_follow_is_a_complaint() -> None:
         {"column": "z", "share": 0.6, "typical": 0.6, "least": 0.5, "worst": "0"},
     ]
     # Of the records 60 % stay in all columns: the share that is stated is the one of the counts.
-    right = {"columns": shares, "unique": 0, "unique_unchanged": None}
+    # Of both records of a class one has z = 0 with the chance .5, and one with .3: a variance of .92, of four records.
+    never = {"columns": ["x"], "cells": 1, "typical": 0.0, "largest": 0.0, "unknown": 0, "sums": []}
+    never |= {"rows": [{"label": "b", "error": 0.0}]}
+    often = {"columns": ["z"], "cells": 2, "typical": 0.24, "largest": 0.24, "unknown": 0, "sums": []}
+    often |= {"rows": [{"label": "1", "error": 0.24}, {"label": "0", "error": 0.24}]}
+    right = {"columns": shares, "estimated": [never, often], "unique": 0, "unique_unchanged": None}
     assert list(whole_complaints(right, found, 0.6, 0.1)) == []
     wrong = [
         None,
@@ -131,6 +144,18 @@ def test_what_does_not_follow_is_a_complaint() -> None:
         {**right, "columns": [shares[0], shares[1] | {"worst": "1"}]},
         {**right, "columns": [shares[0], shares[1] | {"worst": None}]},
         {**right, "columns": [shares[0], shares[1] | {"worst": "2"}]},
+        {**right, "estimated": [never]},
+        {**right, "estimated": [often, never]},
+        {**right, "estimated": [never, often | {"typical": 0.23}]},
+        {**right, "estimated": [never, often | {"largest": 0.25}]},
+        {**right, "estimated": [never, often | {"largest": None}]},
+        {**right, "estimated": [never, often | {"largest": 0.2401}]},
+        {**right, "estimated": [never, often | {"cells": 3}]},
+        {**right, "estimated": [never, often | {"unknown": 1}]},
+        {**right, "estimated": [never, often | {"sums": [["1", "0"]]}]},
+        {**right, "estimated": [never, often | {"rows": often["rows"][:1]}]},
+        {**right, "estimated": [never, often | {"rows": often["rows"][::-1]}]},
+        {**right, "estimated": [never, often | {"rows": [often["rows"][0], {"label": "0", "error": 0.12}]}]},
         {**right, "unique": 1},
         {**right, "unique_unchanged": 0.5},
     ]

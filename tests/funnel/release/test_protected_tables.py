@@ -111,6 +111,7 @@ both = pytest.mark.parametrize("tables", [CHANGES, ROWS, MEANS, DEPARTURES], ids
 
 @both
 def test_the_same_tables_have_the_same_noise_and_others_have_their_own(tables: Tables, tmp_path: Path) -> None:
+    """Other noise is the same once in 10^20 runs: on sixteen counts of the scale 16, or on three of a million."""
     spec = spec_in(tmp_path, **SAME)
     first = tables.made(spec)
     assert (first.frequencies.epsilon, first.frequencies.spent, first.frequencies.part) == (0.5, 0.5, 0.75)

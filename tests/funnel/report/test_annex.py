@@ -18,7 +18,7 @@ from funnel.recount.annex import _reads_as, annex_complaints
 from funnel.release.protocol_document import ProtocolDocument, protocol_document
 from funnel.release.public.findings import PublicRelease
 from funnel.release.public_report import Approval, PublicReport
-from funnel.release.report_parts import WholeColumn, WholeUnchanged
+from funnel.release.report_parts import EstimatedTable, WholeColumn, WholeUnchanged
 from funnel.report import annex as making
 from funnel.report import number_texts
 from funnel.report.annex import render_annex
@@ -224,8 +224,12 @@ def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(conten
         for k, name in enumerate(columns)
     )
     of_columns = (*of_columns[:-1], of_columns[-1].model_copy(update={"typical": None, "least": None, "worst": None}))
+    errors = tuple(
+        EstimatedTable(columns=(name,), cells=2, typical=0.01 + k / 100, largest=0.02 + k / 50, unknown=0)
+        for k, name in enumerate(columns)
+    )
     kept = report.unchanged.model_copy(
-        update={"whole": WholeUnchanged(columns=of_columns, unique=40, unique_unchanged=0.7)}
+        update={"whole": WholeUnchanged(columns=of_columns, estimated=errors, unique=40, unique_unchanged=0.7)}
     )
     wide = report.model_copy(
         update={"unchanged": kept, "published": report.published.model_copy(update={"columns": columns})}
@@ -238,9 +242,10 @@ def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(conten
     assert "linking gains" in page
     told = re.findall(r'data-figure="true_([^"]*)"', page)
     assert told == [*columns]
+    assert re.findall(r'data-figure="worst_([^"]*)"', page) == [*columns]
     assert re.findall(r'data-figure="least_([^"]*)"', page) == [*columns[:-1]]
     assert f"&lt;{columns[0]}&gt;" in page
-    for key in ("true_wage", f"typical_{columns[1]}", f"least_{columns[1]}", "gain", "secret_before"):
+    for key in ("true_wage", "worst_wage", f"typical_{columns[1]}", f"least_{columns[1]}", "gain", "secret_before"):
         changed = re.sub(rf'(data-figure="{key}" value=")[^"]*', r"\g<1>0.123456", page)
         assert "0.123456" in changed
         assert _complaints(changed, wide, protocol), key
