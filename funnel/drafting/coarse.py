@@ -135,9 +135,7 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     order = [value for value in column.labels if value in named]
     # Codes that have no label come after those that have one.
     order += _in_order({*named} - {*order}) if order else []
-    if not order and (_are_numbers(named) or _begin_with_numbers(named)):
-        order = _in_order(named)
-    order = order or in_order([*named]) or []
+    order = order or _order_of(named, column.kind == "number")
     ordered = bool(order)
     order = order or sorted(named)
     groups = _neighbours(order, named, room, least) if ordered else _others(order, named, unnamed, room, least)
@@ -326,6 +324,17 @@ def _name(run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
 
 def _are_numbers(values: Sequence[str] | Mapping[str, int]) -> bool:
     return all(re.fullmatch(r"[+-]?[0-9]+([.,][0-9]+)?", value.strip()) for value in values)
+
+
+def _order_of(values: Mapping[str, int], are_numbers: bool) -> list[str]:
+    """The order that values tell, those without a number, such as "unknown", first; none if they have no order."""
+    if are_numbers:
+        return _in_order(values)
+    apart = sorted(value for value in values if not any(map(str.isdigit, value)))
+    placed = in_order([value for value in values if value not in apart])
+    if placed is not None and len(placed) > 2 * len(apart):
+        return [*apart, *placed]
+    return in_order([*values]) or (_in_order(values) if _are_numbers(values) or _begin_with_numbers(values) else [])
 
 
 def _begin_with_numbers(values: Mapping[str, int]) -> bool:

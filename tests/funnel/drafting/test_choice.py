@@ -828,6 +828,23 @@ class TestWhatStrangersTablesHold:
             assert joint.n == 1_200
             assert joint.counts.sum(axis=0 if publish == "kept" else 1).min() > 300
 
+    @pytest.mark.parametrize(
+        ("texts", "lowest"),
+        [
+            (("under 5", "5-9", "10-14", "15-17", "18-24", "25-64", "65+"), "under 5 or 5-9"),
+            (("<5", "5-9", "10-14", "15-24", "25-64", "65+", "unknown"), "unknown or <5"),
+            (("< 500 €", "500 - 999 €", "1.000 - 1.999 €", "2.000 - 3.999 €", "4.000 € +"), "< 500 € or 500 - 999 €"),
+        ],
+    )
+    def test_labels_are_joined_with_their_neighbours(self, tmp_path: Path, texts: tuple[str, ...], lowest: str) -> None:
+        low = lowest.split(" or ")
+
+        def band(k: int) -> str:
+            return low[k // 60 % 2] if k % 60 == 0 else [one for one in texts if one not in low][k % (len(texts) - 2)]
+
+        groups = written(tmp_path, self.table(band=band), "ill", "band").recode["band"].groups
+        assert groups[lowest] == tuple(low)
+
     def test_numbers_with_gaps_that_are_named_as_of_people(self, tmp_path: Path) -> None:
         people = np.random.default_rng(4).choice(90_000, 400, replace=False)
         table = pd.DataFrame({"nr": np.repeat(people, 8), "year": [*range(8)] * 400, "sex": ["f", "m"] * 1_600})
