@@ -315,6 +315,9 @@ def _runs(counts: Mapping[str, int], most: int, least: int) -> list[list[str]]:
 def _name(run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
     if len(run) == 1:
         return run[0]
+    if apart := [value for value in run if not _has_number(value)] if any(map(_has_number, run)) else []:
+        # "unknown" is no end of a range.
+        return " or ".join([*apart, _name(run[len(apart) :], runs)])
     if _are_numbers(run):
         if run == runs[-1]:
             return f"{run[0]} or more"
@@ -330,11 +333,15 @@ def _order_of(values: Mapping[str, int], are_numbers: bool) -> list[str]:
     """The order that values tell, those without a number, such as "unknown", first; none if they have no order."""
     if are_numbers:
         return _in_order(values)
-    apart = sorted(value for value in values if not any(map(str.isdigit, value)))
+    apart = sorted(value for value in values if not _has_number(value))
     placed = in_order([value for value in values if value not in apart])
     if placed is not None and len(placed) > 2 * len(apart):
         return [*apart, *placed]
     return in_order([*values]) or (_in_order(values) if _are_numbers(values) or _begin_with_numbers(values) else [])
+
+
+def _has_number(value: str) -> bool:
+    return any(map(str.isdigit, value))
 
 
 def _begin_with_numbers(values: Mapping[str, int]) -> bool:

@@ -33,6 +33,8 @@ MOST_VALUES = 100_000
 # What records without a value are called in a release.
 MISSING: str = SourceSettings.model_fields["missing_label"].default
 # What people and programs write where a value is missing.
+# Numbers that are none: where all others of a column are numbers, they are missing values.
+_INFINITE = frozenset(sign + name for sign in ("", "+", "-") for name in ("inf", "Inf", "INF"))
 MARKERS = frozenset(
     (
         "",
@@ -212,6 +214,14 @@ class Look:
     more: bool
     odd: int = 0
 
+    @property
+    def doubt(self) -> str:
+        """What is odd about the names of the columns; empty if nothing is."""
+        if not self.odd:
+            return ""
+        verb = "name of a column is a number or a date" if self.odd == 1 else "names of columns are numbers or dates"
+        return f"{self.odd:,} {verb}: if the file begins with a record, write a line of names above it"
+
 
 def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Look:
     """Look at a source.
@@ -233,7 +243,13 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     if spec.source.format == "csv":
         settings = {**guessed(spec.source_address), **settings}
         spec = spec_about(settings, folder)
-    names = open_source(spec.model_copy(update={"secret": (), "publish": ()})).names
+    opened = open_source(spec.model_copy(update={"secret": (), "publish": ()}))
+    names, blank = opened.names, sum(not name.strip() for name in opened.names)
+    if 2 * blank > len(names):
+        raise DataError(
+            f"{opened.name} has {len(names)} columns, and {blank} of them have no name, as where a title is above the "
+            "names of the columns; take the lines above these out"
+        )
     left_out: dict[str, str] = {}
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
@@ -349,8 +365,9 @@ class _Seen:
     def finished(self) -> Column:
         """The column, with the kind that its texts turn out to be of."""
         column = self.column
-        if column.kind == "text" and column.counts:
-            texts = [text.strip() for text in column.counts]
+        infinite = [text for text in column.counts if text.strip() in _INFINITE]
+        if column.kind == "text" and len(infinite) < column.values:
+            texts = [text.strip() for text in column.counts if text not in infinite]
             commas = [text.replace(".", "?").replace(",", ".") for text in texts]
             if any(re.fullmatch("0[0-9]+", text) for text in texts):
                 # A code with a leading zero is no number, which would lose it.
@@ -366,4 +383,7 @@ class _Seen:
             elif column.complete and not column.labels:
                 column.spellings = spellings_of(column.counts)
                 column.counts = as_one(column.counts, column.spellings)
+        if column.kind == "number":
+            column.markers.update(infinite)
+            column.missing += sum(column.counts.pop(text) for text in infinite)
         return column

@@ -828,6 +828,28 @@ class TestWhatStrangersTablesHold:
             assert joint.n == 1_200
             assert joint.counts.sum(axis=0 if publish == "kept" else 1).min() > 300
 
+    def test_a_first_line_that_is_a_record_is_not_quoted(self, tmp_path: Path) -> None:
+        self.table(age=lambda k: k % 70).to_csv(tmp_path / "people.csv", index=False, header=False)
+        with pytest.raises(SpecError, match="if the file begins with a record, write a line of names") as failed:
+            notes(tmp_path, tmp_path / "people.csv", Answers(("ill",), ("sex",)))
+        assert not re.search(r"yes|'f'|, f\b", str(failed.value))
+
+    def test_amounts_that_are_texts_are_told_apart(self, tmp_path: Path) -> None:
+        said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), None))
+        assert "since they hold amounts written as texts: rent; write these without marks" in said
+
+    @pytest.mark.parametrize("typed", [True, False])
+    def test_infinite_numbers_are_missing(self, tmp_path: Path, typed: bool) -> None:
+        path = tmp_path / f"people.{'parquet' if typed else 'csv'}"
+        table = self.table(score=lambda k: float("-inf") if k % 30 == 0 else k / 7)
+        table.to_parquet(path) if typed else table.to_csv(path, index=False)
+        spec = written(tmp_path, path, "ill", "score")
+        assert "-inf" in spec.source.missing
+        assert spec.recode["score"].bins
+        joint = count_joint(spec, quiet)
+        assert joint.n == 1_200
+        assert [label for (label,) in joint.inputs.symbols if "missing" in label]
+
     @pytest.mark.parametrize(
         ("texts", "lowest"),
         [
@@ -844,6 +866,13 @@ class TestWhatStrangersTablesHold:
 
         groups = written(tmp_path, self.table(band=band), "ill", "band").recode["band"].groups
         assert groups[lowest] == tuple(low)
+
+    def test_a_text_among_numbers_is_no_end_of_a_range(self, tmp_path: Path) -> None:
+        table = self.table(age=lambda k: "unknown" if k % 40 == 1 else f"{k % 60}" if k % 60 else "60+")
+        groups = written(tmp_path, table, "ill", "age").recode["age"].groups
+        ((name, values),) = ((name, values) for name, values in groups.items() if "unknown" in values)
+        assert name.startswith("unknown or ")
+        assert name.endswith(f"{values[1]} to {values[-1]}")
 
     def test_numbers_with_gaps_that_are_named_as_of_people(self, tmp_path: Path) -> None:
         people = np.random.default_rng(4).choice(90_000, 400, replace=False)
