@@ -128,7 +128,7 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     if len(named) > _LISTED:
         return Coarse(column.name, most, minimum_count=least, left_out=missing.left_out, spellings=spelt)
     whole = column.kind == "number" and all(re.fullmatch(r"[0-9]+(\.0+)?", value) for value in column.counts)
-    if whole and not column.labels:
+    if whole and column.values > 1 and not column.labels:
         return _counted(column, most, least, missing)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
     room = most - missing.apart

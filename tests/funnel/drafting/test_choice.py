@@ -433,6 +433,11 @@ class TestColumns:
         assert {"party", "smoker"} <= {one.name for one in roles.secrets}
         assert [one.name for one in roles.weights] == ["weight"]
 
+    @pytest.mark.parametrize("name", ["height", "BMI", "lowbirthweight"])
+    def test_nor_is_it_beside_other_measures_of_a_body(self, tmp_path: Path, name: str) -> None:
+        survey(2000).assign(**{name: [*range(150, 200)] * 40}).to_csv(tmp_path / "t.csv", index=False)
+        assert not roles_of(look_at({"path": "t.csv"}, tmp_path, quiet)).weights
+
     @pytest.mark.parametrize("name", ["weight_kg", "Body weight", "birthweight", "weight (g)", "weight in lbs"])
     def test_what_somebody_weighs_is_no_survey_weight(self, tmp_path: Path, name: str) -> None:
         survey(2000).rename(columns={"weight": name}).to_csv(tmp_path / "t.csv", index=False)
@@ -833,6 +838,12 @@ class TestWhatStrangersTablesHold:
         with pytest.raises(SpecError, match="if the file begins with a record, write a line of names") as failed:
             notes(tmp_path, tmp_path / "people.csv", Answers(("ill",), ("sex",)))
         assert not re.search(r"yes|'f'|, f\b", str(failed.value))
+
+    def test_one_whole_number_in_few_records_is_a_value_like_others(self, tmp_path: Path) -> None:
+        table = self.table(attempt=lambda k: "0" if k % 300 == 0 else None)
+        spec = written(tmp_path, table, "ill", "sex,attempt")
+        assert spec.categories["attempt"] == ("0", "(missing)")
+        assert count_joint(spec, quiet).n == 1_200
 
     def test_amounts_that_are_texts_are_told_apart(self, tmp_path: Path) -> None:
         said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), None))
