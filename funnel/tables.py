@@ -140,7 +140,7 @@ def _from_pandas(column: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
     if str(column.dtype if categories is None else categories.dtype).startswith(("interval", "period")):
         # Arrow would make records of intervals, and nothing of periods.
         column = column.astype("category")
-        column = column.cat.rename_categories(map(str, column.cat.categories))
+        column = column.cat.rename_categories([*map(str, column.cat.categories)])
     try:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, OverflowError):

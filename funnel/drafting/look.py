@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,16 +15,18 @@ import pyarrow.compute as pc
 
 from funnel.drafting.guess import guessed
 from funnel.drafting.spellings import as_one, spellings_of
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.progress import Progress
 from funnel.readers.cells import NUMBER, is_number
 from funnel.readers.days import day_of
 from funnel.readers.formats import open_source
+from funnel.readers.formats.excel import Excel
 from funnel.readers.formats.loaded import labels_of
 from funnel.readers.opened_source import Source
 from funnel.settings.fields import MAX_LABEL
 from funnel.settings.source import SourceSettings
 from funnel.spec import ReleaseSpec
+from funnel.wording import listed
 
 Kind = Literal["text", "number", "date", "truth", "other"]
 
@@ -243,6 +246,9 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     if spec.source.format == "csv":
         settings = {**guessed(spec.source_address), **settings}
         spec = spec_about(settings, folder)
+    if spec.source.format == "excel" and spec.source.table is None:
+        settings = {**settings, **_only_sheet(spec)}
+        spec = spec_about(settings, folder)
     opened = open_source(spec.model_copy(update={"secret": (), "publish": ()}))
     names, blank = opened.names, sum(not name.strip() for name in opened.names)
     if 2 * blank > len(names):
@@ -287,6 +293,23 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     read_so = spec.source.format == "csv"
     odd = sum(re.fullmatch(NUMBER, name.strip()) is not None or day_of(name.strip()) is not None for name in names)
     return Look(settings, usable, left_out, rows, rows >= MOST_ROWS, odd if read_so else 0)
+
+
+def _only_sheet(spec: ReleaseSpec) -> dict[str, str]:
+    """Which sheet of a workbook is read, where it is not the first.
+
+    Raises
+    ------
+    SpecError
+        If several have rows.
+    """
+    sheets, first = Excel().filled_sheets(spec.source_address)
+    if len(sheets) > 1:
+        raise SpecError(
+            f"{spec.source_title} has {len(sheets)} sheets with rows: say which to read, as in --table "
+            f"{shlex.quote(sheets[0])} (it has {listed(sheets)})"
+        )
+    return {"table": sheets[0]} if sheets and sheets[0] != first else {}
 
 
 def _without_codes(columns: Sequence[Column]) -> None:

@@ -15,7 +15,7 @@ from funnel.protocol import Protocol
 from funnel.wording import did_you_mean
 
 
-def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+def column_names(columns: str | Sequence[str] | Mapping[str, object] | None) -> tuple[str, ...]:
     """Names of columns, of which one may stand alone.
 
     Raises

@@ -891,6 +891,22 @@ class TestWhatStrangersTablesHold:
         said = notes(tmp_path, table.assign(ill=["yes", *["no"] * 4] * 640), Answers(("ill",), ("sex",)))
         assert "nr may say whose record it is, of people who have several: if so, name it with --unit" in said
 
+    def test_a_wave_is_where_most_people_are_last(self, tmp_path: Path) -> None:
+        # The years of experience of a person tell rows apart as well, and few people have most.
+        table = self.table(who=lambda k: f"p{k % 300}", year=lambda k: 2020 + k // 300).assign(
+            experience=[1 + k % 300 % 7 + k // 300 for k in range(1_200)], ill=["yes", "no", "no"] * 400
+        )
+        table.loc[table.index % 7 == 0, "ill"] = "yes"
+        spec = written(tmp_path, table[["experience", "who", "sex", "ill", "year"]], "ill", "sex", unit=("who",))
+        assert spec.source.where["year"].one_of == ("2023",)
+
+    @pytest.mark.parametrize(("changes", "most"), [(True, 24), (False, 100)])
+    def test_more_rows_of_a_person_than_are_bounded_together(self, tmp_path: Path, changes: bool, most: int) -> None:
+        table = self.table(who=lambda k: "p" if k <= most else f"q{k // 4}")
+        table["ill"] = [f"{(k if changes else len(who)) % 2 == 0}" for k, who in enumerate(table["who"])]
+        with pytest.raises(SpecError, match=f"up to {most + 1} of one person, and at most {most} are bounded together"):
+            notes(tmp_path, table, Answers(("ill",), ("sex",), unit=("who",)))
+
     def test_few_people_of_several_rows_are_told_to_be_few(self, tmp_path: Path) -> None:
         table = self.table(who=lambda k: f"p{k // 12}").assign(ill=[f"{k // 12 % 3 == 0}" for k in range(1_200)])
         said = notes(tmp_path, table, Answers(("ill",), ("sex",), unit=("who",)))
