@@ -67,13 +67,13 @@ def init_command(
 
     answers = None
     if secrets or publish or key or unit or people or known:
-        if not secrets or not publish:
+        secret, every = names_in(secrets), names_in(publish)
+        if not secret or not every:
             raise SpecError(
                 "a spec that is released as it stands needs --secret and --publish; give both, or none for a draft"
             )
-        every = names_in(publish)
         answers = Answers(
-            names_in(secrets),
+            secret,
             None if every == ("all",) else every,
             names_in(key),
             names_in(unit),

@@ -440,8 +440,8 @@ def _all_others(
     notes = unusable
     if amounts:
         notes.append(
-            f"left out of all columns, since they hold amounts written as texts: {listed(amounts)}; write these without "
-            "marks between thousands or signs such as € in the source, and they get bins"
+            f"left out of all columns, since they hold amounts written as texts: {listed(amounts)}; write these "
+            "without marks between thousands or signs such as € in the source, and they get bins"
         )
     if alike := [column.name for column in roles.alike]:
         notes.append(f"left out of all columns, since every record has the same value: {listed(alike)}")

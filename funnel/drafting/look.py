@@ -77,6 +77,7 @@ _SIGN = "(?:[€$£¥%°]|EUR|USD|GBP|CHF)?"
 _AMOUNT = re.compile(
     rf"{_SIGN}\s*[+-]?(?:[0-9]{{1,3}}(?:[., '\u2019\u00a0\u202f][0-9]{{3}})*|[0-9]+)(?:[.,][0-9]+)?\s*{_SIGN}"
 )
+_CODED = re.compile("0[0-9]+")
 # Numbers that surveys write in place of an answer, where all others of a column are 0 or more; so many at most.
 _CODE, _CODES = re.compile(r"-([7-9]|[6-9]{2,5})(\.0)?"), 4
 # Values of a column that could be whose record it is, at least; and the records that one may have.
@@ -171,10 +172,12 @@ class Column:
         return alone and whole and not (self.holds_amounts() and len({len(value) for value in self.counts}) > 1)
 
     def holds_amounts(self) -> bool:
-        """Whether its texts are amounts with marks between thousands or signs, which readers take for texts."""
-        return (
-            self.kind == "text" and self.values > 0 and all(_AMOUNT.fullmatch(value.strip()) for value in self.counts)
-        )
+        """Whether its texts are amounts with marks between thousands or signs, which readers take for texts.
+
+        Codes with a leading zero are none.
+        """
+        texts = [value.strip() for value in self.counts] if self.kind == "text" else []
+        return len(texts) > 0 and all(_AMOUNT.fullmatch(text) and not _CODED.fullmatch(text) for text in texts)
 
     def codes(self) -> set[str]:
         """Its negative numbers, where they look like codes for a missing answer."""
@@ -392,7 +395,7 @@ class _Seen:
         if column.kind == "text" and len(infinite) < column.values:
             texts = [text.strip() for text in column.counts if text not in infinite]
             commas = [text.replace(".", "?").replace(",", ".") for text in texts]
-            if any(re.fullmatch("0[0-9]+", text) for text in texts):
+            if any(_CODED.fullmatch(text) for text in texts):
                 # A code with a leading zero is no number, which would lose it.
                 return column
             if all(re.fullmatch(NUMBER, text) for text in texts):

@@ -213,7 +213,9 @@ def people_of(
         if rows.most > MOST_OF_ONE:
             if named:
                 raise _too_many(several, rows.most, MOST_OF_ONE)
-            return People(people=people, notes=(f"{several}, too many of one for one bound: this one is about one row",))
+            return People(
+                people=people, notes=(f"{several}, too many of one for one bound: this one is about one row",)
+            )
         notes = () if named else (f"{several}: rows of one person are kept under one bound (unit)",)
         return People((), rows.columns, "same", why=why, notes=notes)
     changes = f"{listed(secret)} changes between the rows of {rows.varying:,} of {rows.people:,} people by {who}"
@@ -245,6 +247,6 @@ def people_of(
 
 def _too_many(several: str, rows: int, most: int) -> SpecError:
     return SpecError(
-        f"{several}, up to {rows} of one person, and at most {most} are bounded together: aggregate rows of a person in "
-        "the source, or leave some of them out"
+        f"{several}, up to {rows} of one person, and at most {most} are bounded together: aggregate rows of a person "
+        "in the source, or leave some of them out"
     )

@@ -1,4 +1,4 @@
-"""Spellings: values of a column that differ in capitals, spaces, underscores and composed accents alone, and are one."""
+"""Spellings: values of a column that differ in capitals, spaces, underscores and how accents are stored alone."""
 
 from __future__ import annotations
 

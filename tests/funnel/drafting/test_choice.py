@@ -592,6 +592,13 @@ class TestCommands:
         assert done.exit_code == 3
         assert "needs --secret and --publish" in done.output
 
+    @pytest.mark.parametrize("empty", [("--secret", "income", "--publish", ""), ("--secret", ",", "--publish", "sex")])
+    def test_a_name_of_nothing_is_no_answer(self, tmp_path: Path, empty: tuple[str, ...]) -> None:
+        done = CliRunner().invoke(main, ["init", str(ADULT), *empty, "-o", str(tmp_path / "s.toml")])
+        assert done.exit_code == 3
+        assert "needs --secret and --publish" in done.output
+        assert not (tmp_path / "s.toml").exists()
+
     def test_five_questions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         survey(500).to_csv(tmp_path / "t.csv", index=False)
         look = look_at({"path": "t.csv"}, tmp_path, quiet)
@@ -848,6 +855,10 @@ class TestWhatStrangersTablesHold:
     def test_amounts_that_are_texts_are_told_apart(self, tmp_path: Path) -> None:
         said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), None))
         assert "since they hold amounts written as texts: rent; write these without marks" in said
+
+    def test_codes_with_leading_zeros_are_no_amounts(self, tmp_path: Path) -> None:
+        table = self.table(code=lambda k: f"{1_000 * (k % 12):05}")
+        assert "amounts" not in notes(tmp_path, table, Answers(("ill",), ("code",)))
 
     @pytest.mark.parametrize("typed", [True, False])
     def test_infinite_numbers_are_missing(self, tmp_path: Path, typed: bool) -> None:

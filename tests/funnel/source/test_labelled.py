@@ -189,14 +189,16 @@ def workbook_of(path: Path, sheets: dict[str, list[tuple[Any, ...]]]) -> None:
 
 def test_the_sheet_that_a_spec_names(tmp_path: Path) -> None:
     of_year = {year: [("s", "x"), *((("a", "b")[k % 2], (k + k // year) % 3) for k in range(60))] for year in (7, 13)}
-    workbook_of(tmp_path / "t.xlsx", {"Cover": [("Survey",)], **{f"20{year:02}": rows for year, rows in of_year.items()}})
+    workbook_of(
+        tmp_path / "t.xlsx", {"Cover": [("Survey",)], **{f"20{year:02}": rows for year, rows in of_year.items()}}
+    )
     for year, rows in of_year.items():
         spec = spec_of("t.xlsx", tmp_path, source={"path": "t.xlsx", "table": f"20{year:02}"})
         expected = Counter(map(str, (one[1] for one in rows[1:])))
         counted, again = count_joint(spec, quiet), recount(spec)
         assert counted.counts.sum(axis=0).tolist() == [expected[one] for (one,) in counted.inputs.symbols]
         assert sorted(again.counts.values()) == sorted(counted.counts[counted.counts > 0].tolist())
-    with pytest.raises(DataError, match="has no sheet '2008'; did you mean 2007.; it has Cover, 2007, 2013: correct"):
+    with pytest.raises(DataError, match=r"has no sheet '2008'; did you mean 2007\?; it has Cover, 2007, 2013: correct"):
         open_source(spec_of("t.xlsx", tmp_path, source={"path": "t.xlsx", "table": "2008"}))
 
 
@@ -213,6 +215,6 @@ def test_a_draft_of_several_sheets_says_which(tmp_path: Path) -> None:
     workbook_of(path, {"Data 1": rows, "Notes": [("x is a number",), ("s is a letter",)]})
     assert drafted().source.table is None
     workbook_of(path, {"Data 1": rows, "Data 2": rows[:300]})
-    with pytest.raises(SpecError, match="t.xlsx has 2 sheets with rows: say which to read, as in --table 'Data 1' "):
+    with pytest.raises(SpecError, match=r"t\.xlsx has 2 sheets with rows: say which to read, as in --table 'Data 1' "):
         drafted()
     assert count_joint(drafted("Data 2"), quiet).n == 299
