@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,20 +12,19 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from funnel.drafting.guess import guessed
+from funnel.alphabet import CLASS_COLUMN
+from funnel.drafting.guess import guessed, only_sheet
 from funnel.drafting.spellings import as_one, spellings_of
-from funnel.errors import DataError, SpecError
+from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.readers.cells import NUMBER, is_number
 from funnel.readers.days import day_of
 from funnel.readers.formats import open_source
-from funnel.readers.formats.excel import Excel
 from funnel.readers.formats.loaded import labels_of
 from funnel.readers.opened_source import Source
 from funnel.settings.fields import MAX_LABEL
 from funnel.settings.source import SourceSettings
 from funnel.spec import ReleaseSpec
-from funnel.wording import listed
 
 Kind = Literal["text", "number", "date", "truth", "other"]
 
@@ -39,25 +37,7 @@ MISSING: str = SourceSettings.model_fields["missing_label"].default
 # Numbers that are none: where all others of a column are numbers, they are missing values.
 _INFINITE = frozenset(sign + name for sign in ("", "+", "-") for name in ("inf", "Inf", "INF"))
 MARKERS = frozenset(
-    (
-        "",
-        "?",
-        "-",
-        "--",
-        ".",
-        "*",
-        "NA",
-        "N/A",
-        "n/a",
-        "na",
-        "#N/A",
-        "NULL",
-        "Null",
-        "null",
-        "NaN",
-        "nan",
-        MISSING,
-    )
+    ("", "?", "-", "--", ".", "*", "NA", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "null", "NaN", "nan", MISSING)
 )
 # Names of what tells people apart; those that counts have too only at the end, as in "case number".
 _IDENTIFIER = re.compile(
@@ -250,21 +230,10 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
         settings = {**guessed(spec.source_address), **settings}
         spec = spec_about(settings, folder)
     if spec.source.format == "excel" and spec.source.table is None:
-        settings = {**settings, **_only_sheet(spec)}
+        settings = {**settings, **only_sheet(spec.source_address, spec.source_title)}
         spec = spec_about(settings, folder)
     opened = open_source(spec.model_copy(update={"secret": (), "publish": ()}))
-    names, blank = opened.names, sum(not name.strip() for name in opened.names)
-    if 2 * blank > len(names):
-        raise DataError(
-            f"{opened.name} has {len(names)} columns, and {blank} of them have no name, as where a title is above the "
-            "names of the columns; take the lines above these out"
-        )
-    left_out: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            left_out[name] = "several columns have this name"
-        elif not name.strip() or not name.isprintable():
-            left_out[name] = "its name is not one line of text"
+    names, left_out = opened.names, _unusable_names(opened)
     source, unreadable = _opened(spec, [name for name in names if name not in left_out])
     left_out.update(unreadable)
     seen = [_Seen(Column(field.name, labels=labels_of(field)), field.type) for field in source.schema]
@@ -298,21 +267,29 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     return Look(settings, usable, left_out, rows, rows >= MOST_ROWS, odd if read_so else 0)
 
 
-def _only_sheet(spec: ReleaseSpec) -> dict[str, str]:
-    """Which sheet of a workbook is read, where it is not the first.
+def _unusable_names(source: Source) -> dict[str, str]:
+    """The names that no column can be known by, each with the reason.
 
     Raises
     ------
-    SpecError
-        If several have rows.
+    DataError
+        If most columns have no name.
     """
-    sheets, first = Excel().filled_sheets(spec.source_address)
-    if len(sheets) > 1:
-        raise SpecError(
-            f"{spec.source_title} has {len(sheets)} sheets with rows: say which to read, as in --table "
-            f"{shlex.quote(sheets[0])} (it has {listed(sheets)})"
+    names, blank = source.names, sum(not name.strip() for name in source.names)
+    if 2 * blank > len(names):
+        raise DataError(
+            f"{source.name} has {len(names)} columns, and {blank} of them have no name, as where a title is above the "
+            "names of the columns; take the lines above these out"
         )
-    return {"table": sheets[0]} if sheets and sheets[0] != first else {}
+    reasons: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            reasons[name] = "several columns have this name"
+        elif not name.strip() or not name.isprintable():
+            reasons[name] = "its name is not one line of text"
+        elif name == CLASS_COLUMN:
+            reasons[name] = "funnel names the classes of whole records so"
+    return reasons
 
 
 def _without_codes(columns: Sequence[Column]) -> None:

@@ -856,6 +856,12 @@ class TestWhatStrangersTablesHold:
         said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), None))
         assert "since they hold amounts written as texts: rent; write these without marks" in said
 
+    def test_a_column_named_as_one_of_funnel_is_left_out(self, tmp_path: Path) -> None:
+        table = self.table(record_class=lambda k: "abc"[k % 3])
+        said = notes(tmp_path, table, Answers(("ill",), None))
+        assert "record_class is left out, since funnel names the classes of whole records so" in said
+        assert ReleaseSpec.load(tmp_path / "spec.toml").publish == ("sex",)
+
     def test_codes_with_leading_zeros_are_no_amounts(self, tmp_path: Path) -> None:
         table = self.table(code=lambda k: f"{1_000 * (k % 12):05}")
         assert "amounts" not in notes(tmp_path, table, Answers(("ill",), ("code",)))
