@@ -206,16 +206,10 @@ def people_of(
                 f"{several}: rows of one person are kept under one bound, as those of the same people are; take "
                 "--people different out, or write a table with one row for each person"
             )
-        why = {
-            "unit": f"{several}: rows of one person are drawn under one bound.",
-            **_OF_ROWS,
-        }
-        if rows.most > MOST_OF_ONE:
-            if named:
-                raise _too_many(several, rows.most, MOST_OF_ONE)
-            return People(
-                people=people, notes=(f"{several}, too many of one for one bound: this one is about one row",)
-            )
+        if not named and rows.most > MOST_OF_ONE:
+            return People(people=people, notes=(f"{several}, too many of one person: this bound is about one row",))
+        _require_few(several, rows.most, MOST_OF_ONE)
+        why = {"unit": f"{several}: rows of one person are drawn under one bound.", **_OF_ROWS}
         notes = () if named else (f"{several}: rows of one person are kept under one bound (unit)",)
         return People((), rows.columns, "same", why=why, notes=notes)
     changes = f"{listed(secret)} changes between the rows of {rows.varying:,} of {rows.people:,} people by {who}"
@@ -227,8 +221,7 @@ def people_of(
         }
         return People(rows.columns, (), "same", rows.wave, why, (why["wave"].rstrip("."),))
     if named:
-        if rows.most > MOST_MEMBERS:
-            raise _too_many(several, rows.most, MOST_MEMBERS)
+        _require_few(several, rows.most, MOST_MEMBERS)
         why = {
             "unit": f"{changes}: the secret of each row is bounded for who knows all rows.",
             **_OF_ROWS,
@@ -245,8 +238,9 @@ def people_of(
     return People(people=people, why={"rows": warning}, notes=(warning,))
 
 
-def _too_many(several: str, rows: int, most: int) -> SpecError:
-    return SpecError(
-        f"{several}, up to {rows} of one person, and at most {most} are bounded together: aggregate rows of a person "
-        "in the source, or leave some of them out"
-    )
+def _require_few(several: str, rows: int, most: int) -> None:
+    if rows > most:
+        raise SpecError(
+            f"{several}, up to {rows} of one person, and at most {most} are bounded together: aggregate rows of a "
+            "person in the source, or leave some of them out"
+        )

@@ -924,6 +924,13 @@ class TestWhatStrangersTablesHold:
         with pytest.raises(SpecError, match=f"up to {most + 1} of one person, and at most {most} are bounded together"):
             notes(tmp_path, table, Answers(("ill",), ("sex",), unit=("who",)))
 
+    def test_so_many_rows_of_one_that_nobody_named_are_bounded_one_by_one(self, tmp_path: Path) -> None:
+        table = self.table(patient=lambda k: "p" if k <= 100 else f"q{k // 4}")
+        table["ill"] = [f"{len(who) % 2 == 0}" for who in table["patient"]]
+        said = notes(tmp_path, table, Answers(("ill",), ("sex",)))
+        assert "too many of one person: this bound is about one row" in said
+        assert not ReleaseSpec.load(tmp_path / "spec.toml").unit
+
     def test_few_people_of_several_rows_are_told_to_be_few(self, tmp_path: Path) -> None:
         table = self.table(who=lambda k: f"p{k // 12}").assign(ill=[f"{k // 12 % 3 == 0}" for k in range(1_200)])
         said = notes(tmp_path, table, Answers(("ill",), ("sex",), unit=("who",)))
