@@ -137,7 +137,7 @@ def beside_truth(release: Path) -> tuple[int, int, float]:
         counts = {one["values"]: one["counts"] for one in source[column].value_counts().to_pylist()}
         for cell in opened.shares(column).to_dict()["cells"]:
             true = counts.get(cell["values"][0], 0) / source.num_rows
-            if true > _COUNTED:
+            if true > _COUNTED and cell["frequency"] is not None:
                 differences.append(abs(cell["frequency"] - true))
                 held += cell["lower"] <= true + _ROUNDED and true - _ROUNDED <= cell["upper"]
     return len(differences), held, max(differences, default=0.0)

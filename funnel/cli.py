@@ -25,7 +25,7 @@ __all__ = ["STOPPED", "json_option", "main", "spec_argument"]
 @click.option("--unit", multiple=True, metavar="ID", help="Column that identifies a person, who may have several rows.")
 @click.option("--people", type=click.Choice(["same", "different"]), help="Whether a person may be in a later version.")
 @click.option("--known", multiple=True, metavar="A,B", help="Published columns that observers may know of a person.")
-@click.option("--table", help="Of a database: the table to read, or SCHEMA.TABLE.")
+@click.option("--table", help="Of a database: the table to read, or SCHEMA.TABLE; of a workbook: the sheet.")
 @click.option("--query", help="Of a database: the query to read.")
 @click.option("--format", "kind", help="What SOURCE is written in, where its name does not tell, such as csv.")
 @click.option(
@@ -67,13 +67,13 @@ def init_command(
 
     answers = None
     if secrets or publish or key or unit or people or known:
-        if not secrets or not publish:
+        secret, every = names_in(secrets), names_in(publish)
+        if not secret or not every:
             raise SpecError(
                 "a spec that is released as it stands needs --secret and --publish; give both, or none for a draft"
             )
-        every = names_in(publish)
         answers = Answers(
-            names_in(secrets),
+            secret,
             None if every == ("all",) else every,
             names_in(key),
             names_in(unit),

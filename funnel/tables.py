@@ -44,14 +44,14 @@ def read_batches(
         yield from table.select(columns).to_batches()
     elif hasattr(table, "__arrow_c_stream__") and not hasattr(table, "iloc"):
         yield from _of_stream(table, columns)
-    elif hasattr(table, "columns"):
+    elif hasattr(table, "iloc"):
         frame: Any = table
         _require(columns, list(frame.columns))
         yield from pa.table({name: _from_pandas(frame[name], name) for name in columns}).to_batches()
     else:
         raise DataError(
             "a table is one of pandas, pyarrow, polars, DuckDB or another library of Arrow tables, or the path of a "
-            f"parquet file, not {type(table).__name__}"
+            f"parquet file, not {type(table).__name__}; a lazy one has to be collected first"
         )
 
 
@@ -130,10 +130,17 @@ def _read_parquet(path: str, columns: list[str], batch_rows: int) -> Iterator[pa
             _require(columns, file.schema_arrow.names)
             yield from file.iter_batches(batch_size=batch_rows, columns=columns)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read as parquet; check the file and its format") from error
+        raise DataError(
+            f"{path} cannot be read as parquet; check the file, or read another format first, as by pandas.read_csv"
+        ) from error
 
 
 def _from_pandas(column: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
+    categories = getattr(column.dtype, "categories", None)
+    if str(column.dtype if categories is None else categories.dtype).startswith(("interval", "period")):
+        # Arrow would make records of intervals, and nothing of periods.
+        column = column.astype("category")
+        column = column.cat.rename_categories([*map(str, column.cat.categories)])
     try:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, OverflowError):
@@ -143,6 +150,8 @@ def _from_pandas(column: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
 
 def _require(columns: list[str], present: list[str]) -> None:
     for column in columns:
+        if not isinstance(column, str):
+            raise DataError(f"column {column!r} is named by a {type(column).__name__}; name columns by texts")
         if present.count(column) != 1:
             state = "is more than once in" if column in present else "is not in"
             raise DataError(f"column {column!r} {state} the table, which has {', '.join(map(str, present))}")

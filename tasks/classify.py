@@ -50,7 +50,7 @@ def classify(
         If the records have one class only, a column has a name that is used here, or a file of classes does not fit.
     """
     joint, codings = estimated.joint, snapshot.read_codings()
-    for column in (CLASS_COLUMN, RECORD_COLUMN, STANDING_COLUMN):
+    for column in (RECORD_COLUMN, STANDING_COLUMN):
         if column in (*spec.secret, *spec.publish):
             raise DataError(f"a column is named {column!r}, as funnel names one of its own; rename it")
     if register is not None:

@@ -23,6 +23,7 @@ from funnel.estimation.number_estimate import NumberEstimate
 from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.regression import LinearSource
 from funnel.estimation.share_estimate import Estimate
+from funnel.estimation.value_cells import column_names
 from funnel.frequencies.noise import discrete_laplace_variance
 from funnel.history.corrected import PARTS
 from funnel.joint import FloatArray, IntArray
@@ -70,9 +71,9 @@ def estimate_release(
     if folder.classes.is_file() or (protocol.is_invariant and method in (None, "count")):
         _require_counts(method)
         plain, _ = counted_as_usual(folder)
-        columns = tuple(column for column in plain.values.columns if column not in _named(within))
-        asked = _named(by) or (() if folder.classes.is_file() else columns)
-        return plain_shares(plain, asked, _named(within), sampling=sampling, confidence=confidence)
+        columns = tuple(column for column in plain.values.columns if column not in column_names(within))
+        asked = column_names(by) or (() if folder.classes.is_file() else columns)
+        return plain_shares(plain, asked, column_names(within), sampling=sampling, confidence=confidence)
     counts, known = published_evidence(folder, protocol, method is not None)
     beside = known.pop("beside")
     if beside is not None:
@@ -91,10 +92,6 @@ def estimate_release(
         if fewer and _untold(without := taking(at_most=fewer)) < _untold(best):
             rare, best = fewer, without
     return best
-
-
-def _named(columns: str | Sequence[str] | None) -> tuple[str, ...]:
-    return () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def _require_counts(method: Method | None) -> None:
@@ -163,7 +160,7 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
-    columns, stand_for = _named(by), {**intervals_of(folder, of), **(numbers or {})}
+    columns, stand_for = column_names(by), {**intervals_of(folder, of), **(numbers or {})}
     asked: dict[str, Any] = {
         "numbers": stand_for,
         "quantiles": quantiles,

@@ -391,10 +391,9 @@ def _named(
                 continue
             if (reason := look.left_out.get(name)) is not None:
                 raise SpecError(f"{option} names {name!r}, which cannot be used, since {reason}; name another column")
-            raise SpecError(
-                f"{option} names {name!r}, which the source does not have{did_you_mean(name, columns)}; it has "
-                f"{listed(columns)}"
-            )
+            # Names that are numbers may be those of a record, which no message quotes.
+            others = f"; {look.doubt}" if look.doubt else f"{did_you_mean(name, columns)}; it has {listed(columns)}"
+            raise SpecError(f"{option} names {name!r}, which the source does not have{others}")
     for name in answers.known:
         if name in answers.secret or name not in (answers.publish or columns):
             raise SpecError(
@@ -427,6 +426,7 @@ def _all_others(
     rare = [one for one in free if not is_named(one, look.rows)]
     many = [one for one in free if one.kind == "text" and one.values > max(200, look.rows / 10)]
     texts = [one.name for one in free if one in rare or (one in many and len(day_forms(one)) != 1)]
+    amounts = [one.name for one in free if one.name in texts and one.holds_amounts()]
     publish = tuple(one.name for one in free if one.name not in texts and one.name not in secret)
     unusable = [
         f"{printable(name) or 'a column without a name'} is left out, since {why}"
@@ -435,8 +435,14 @@ def _all_others(
     if not publish:
         why = "all are secret, tell people apart, are the same everywhere, or have values that hardly anybody has"
         raise SpecError(f"no column is left to publish: {'; '.join([why, *unusable])}")
-    out = [*texts, *(one.name for one in (*roles.apart, *roles.weights) if one.name not in tells | {*texts})]
+    out = [name for name in texts if name not in amounts]
+    out += [one.name for one in (*roles.apart, *roles.weights) if one.name not in tells | {*texts}]
     notes = unusable
+    if amounts:
+        notes.append(
+            f"left out of all columns, since they hold amounts written as texts: {listed(amounts)}; write these "
+            "without marks between thousands or signs such as € in the source, and they get bins"
+        )
     if alike := [column.name for column in roles.alike]:
         notes.append(f"left out of all columns, since every record has the same value: {listed(alike)}")
     if out:

@@ -128,16 +128,14 @@ def coarse(column: Column, rows: int, most: int, share: float, secret: bool = Fa
     if len(named) > _LISTED:
         return Coarse(column.name, most, minimum_count=least, left_out=missing.left_out, spellings=spelt)
     whole = column.kind == "number" and all(re.fullmatch(r"[0-9]+(\.0+)?", value) for value in column.counts)
-    if whole and not column.labels:
+    if whole and column.values > 1 and not column.labels:
         return _counted(column, most, least, missing)
     unnamed = sum(column.counts.values()) - sum(named.values()) + (0 if column.complete else least)
     room = most - missing.apart
     order = [value for value in column.labels if value in named]
     # Codes that have no label come after those that have one.
     order += _in_order({*named} - {*order}) if order else []
-    if not order and (_are_numbers(named) or _begin_with_numbers(named)):
-        order = _in_order(named)
-    order = order or in_order([*named]) or []
+    order = order or _order_of(named, column.kind == "number")
     ordered = bool(order)
     order = order or sorted(named)
     groups = _neighbours(order, named, room, least) if ordered else _others(order, named, unnamed, room, least)
@@ -317,6 +315,9 @@ def _runs(counts: Mapping[str, int], most: int, least: int) -> list[list[str]]:
 def _name(run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
     if len(run) == 1:
         return run[0]
+    if apart := [value for value in run if not _has_number(value)] if any(map(_has_number, run)) else []:
+        # "unknown" is no end of a range.
+        return " or ".join([*apart, _name(run[len(apart) :], runs)])
     if _are_numbers(run):
         if run == runs[-1]:
             return f"{run[0]} or more"
@@ -326,6 +327,21 @@ def _name(run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
 
 def _are_numbers(values: Sequence[str] | Mapping[str, int]) -> bool:
     return all(re.fullmatch(r"[+-]?[0-9]+([.,][0-9]+)?", value.strip()) for value in values)
+
+
+def _order_of(values: Mapping[str, int], are_numbers: bool) -> list[str]:
+    """The order that values tell, those without a number, such as "unknown", first; none if they have no order."""
+    if are_numbers:
+        return _in_order(values)
+    apart = sorted(value for value in values if not _has_number(value))
+    placed = in_order([value for value in values if value not in apart])
+    if placed is not None and len(placed) > 2 * len(apart):
+        return [*apart, *placed]
+    return in_order([*values]) or (_in_order(values) if _are_numbers(values) or _begin_with_numbers(values) else [])
+
+
+def _has_number(value: str) -> bool:
+    return any(map(str.isdigit, value))
 
 
 def _begin_with_numbers(values: Mapping[str, int]) -> bool:

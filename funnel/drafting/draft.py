@@ -37,7 +37,7 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
         [
             f"# Written by funnel init from {rows} records: funnel release takes it as it stands. It is yours to edit.",
             "# It tells of the data, so keep it as private as these.",
-            *_header(look),
+            *([f"# {look.doubt}."] if look.doubt else []),
             "",
             *_names(name),
             "",
@@ -80,7 +80,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             f"# A draft by funnel init, from {rows} records. It is yours to edit: choose the secret, then funnel plan.",
             "# With --secret and --publish funnel init writes a spec that is released as it stands.",
             "# It tells of the data, so keep it as private as these.",
-            *_header(look),
+            *([f"# {look.doubt}."] if look.doubt else []),
             "",
             *_names(name),
             "",
@@ -113,14 +113,6 @@ _OF_FIRST = 0.8
 def _reason(sentence: str | None) -> list[str]:
     """A reason as lines of comment."""
     return [f"# {line}" for line in wrap(printable(sentence), _WIDTH - 2)] if sentence else []
-
-
-def _header(look: Look) -> list[str]:
-    """A doubt about the first line of a csv file."""
-    if not look.odd:
-        return []
-    verb = "name of a column is a number or a date" if look.odd == 1 else "names of columns are numbers or dates"
-    return [f"# {look.odd:,} {verb}: if the file begins with a record, write a line of names above it."]
 
 
 def _names(name: str) -> list[str]:

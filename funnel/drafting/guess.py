@@ -1,15 +1,19 @@
-"""Guesses about a csv file before it is opened: its encoding and its delimiter, from its beginning."""
+"""Guesses about a file before it is read: of a csv file its encoding and delimiter, of a workbook its sheet."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
+import shlex
 from contextlib import closing
 from itertools import islice
 
+from funnel.errors import SpecError
+from funnel.readers.formats.excel import Excel
 from funnel.readers.formats.packed import guarded, open_unpacked
 from funnel.readers.source_files import find_files
+from funnel.wording import listed
 
 _BLOCK_BYTES = 1 << 20
 _LINES = 200
@@ -41,6 +45,25 @@ def guessed(address: str) -> dict[str, str]:
     is_tabbed = ".tsv" in address.lower()
     said = {} if encoding == "utf-8" else {"encoding": encoding}
     return said if delimiter == ("\t" if is_tabbed else ",") else {**said, "delimiter": delimiter}
+
+
+def only_sheet(address: str, title: str) -> dict[str, str]:
+    """Which sheet of a workbook is read, where it is not the first.
+
+    Raises
+    ------
+    SpecError
+        If several have rows.
+    DataError
+        If it cannot be read.
+    """
+    sheets, first = Excel().filled_sheets(address)
+    if len(sheets) > 1:
+        raise SpecError(
+            f"{title} has {len(sheets)} sheets with rows: say which to read, as in --table "
+            f"{shlex.quote(sheets[0])} (it has {listed(sheets)})"
+        )
+    return {"table": sheets[0]} if sheets and sheets[0] != first else {}
 
 
 def _encoding(block: bytes) -> str:

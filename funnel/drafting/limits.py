@@ -51,6 +51,9 @@ def columns_within(columns: Sequence[Column], rows: int, most: int, fewest: int 
     """
     few = len(columns) <= 3
     fewest = (2 if few else 3) if fewest is None else fewest
+    if not few and 2 ** len(columns) > most:
+        # Each has two categories at least: of hundreds of columns none need be made.
+        return None
     options = [_options(column, rows, fewest) for column in columns]
     # The best for every number of combinations: what columns are worth adds up.
     best: dict[int, tuple[tuple[int, float], tuple[Coarse, ...]]] = {1: ((0, 0.0), ())}

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from funnel.drafting.guess import guessed
+from funnel.alphabet import CLASS_COLUMN
+from funnel.drafting.guess import guessed, only_sheet
 from funnel.drafting.spellings import as_one, spellings_of
 from funnel.errors import DataError
 from funnel.progress import Progress
@@ -33,26 +34,10 @@ MOST_VALUES = 100_000
 # What records without a value are called in a release.
 MISSING: str = SourceSettings.model_fields["missing_label"].default
 # What people and programs write where a value is missing.
+# Numbers that are none: where all others of a column are numbers, they are missing values.
+_INFINITE = frozenset(sign + name for sign in ("", "+", "-") for name in ("inf", "Inf", "INF"))
 MARKERS = frozenset(
-    (
-        "",
-        "?",
-        "-",
-        "--",
-        ".",
-        "*",
-        "NA",
-        "N/A",
-        "n/a",
-        "na",
-        "#N/A",
-        "NULL",
-        "Null",
-        "null",
-        "NaN",
-        "nan",
-        MISSING,
-    )
+    ("", "?", "-", "--", ".", "*", "NA", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "null", "NaN", "nan", MISSING)
 )
 # Names of what tells people apart; those that counts have too only at the end, as in "case number".
 _IDENTIFIER = re.compile(
@@ -72,6 +57,7 @@ _SIGN = "(?:[€$£¥%°]|EUR|USD|GBP|CHF)?"
 _AMOUNT = re.compile(
     rf"{_SIGN}\s*[+-]?(?:[0-9]{{1,3}}(?:[., '\u2019\u00a0\u202f][0-9]{{3}})*|[0-9]+)(?:[.,][0-9]+)?\s*{_SIGN}"
 )
+_CODED = re.compile("0[0-9]+")
 # Numbers that surveys write in place of an answer, where all others of a column are 0 or more; so many at most.
 _CODE, _CODES = re.compile(r"-([7-9]|[6-9]{2,5})(\.0)?"), 4
 # Values of a column that could be whose record it is, at least; and the records that one may have.
@@ -166,10 +152,12 @@ class Column:
         return alone and whole and not (self.holds_amounts() and len({len(value) for value in self.counts}) > 1)
 
     def holds_amounts(self) -> bool:
-        """Whether its texts are amounts with marks between thousands or signs, which readers take for texts."""
-        return (
-            self.kind == "text" and self.values > 0 and all(_AMOUNT.fullmatch(value.strip()) for value in self.counts)
-        )
+        """Whether its texts are amounts with marks between thousands or signs, which readers take for texts.
+
+        Codes with a leading zero are none.
+        """
+        texts = [value.strip() for value in self.counts] if self.kind == "text" else []
+        return len(texts) > 0 and all(_AMOUNT.fullmatch(text) and not _CODED.fullmatch(text) for text in texts)
 
     def codes(self) -> set[str]:
         """Its negative numbers, where they look like codes for a missing answer."""
@@ -212,6 +200,14 @@ class Look:
     more: bool
     odd: int = 0
 
+    @property
+    def doubt(self) -> str:
+        """What is odd about the names of the columns; empty if nothing is."""
+        if not self.odd:
+            return ""
+        verb = "name of a column is a number or a date" if self.odd == 1 else "names of columns are numbers or dates"
+        return f"{self.odd:,} {verb}: if the file begins with a record, write a line of names above it"
+
 
 def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Look:
     """Look at a source.
@@ -233,13 +229,11 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     if spec.source.format == "csv":
         settings = {**guessed(spec.source_address), **settings}
         spec = spec_about(settings, folder)
-    names = open_source(spec.model_copy(update={"secret": (), "publish": ()})).names
-    left_out: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            left_out[name] = "several columns have this name"
-        elif not name.strip() or not name.isprintable():
-            left_out[name] = "its name is not one line of text"
+    if spec.source.format == "excel" and spec.source.table is None:
+        settings = {**settings, **only_sheet(spec.source_address, spec.source_title)}
+        spec = spec_about(settings, folder)
+    opened = open_source(spec.model_copy(update={"secret": (), "publish": ()}))
+    names, left_out = opened.names, _unusable_names(opened)
     source, unreadable = _opened(spec, [name for name in names if name not in left_out])
     left_out.update(unreadable)
     seen = [_Seen(Column(field.name, labels=labels_of(field)), field.type) for field in source.schema]
@@ -271,6 +265,31 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     read_so = spec.source.format == "csv"
     odd = sum(re.fullmatch(NUMBER, name.strip()) is not None or day_of(name.strip()) is not None for name in names)
     return Look(settings, usable, left_out, rows, rows >= MOST_ROWS, odd if read_so else 0)
+
+
+def _unusable_names(source: Source) -> dict[str, str]:
+    """The names that no column can be known by, each with the reason.
+
+    Raises
+    ------
+    DataError
+        If most columns have no name.
+    """
+    names, blank = source.names, sum(not name.strip() for name in source.names)
+    if 2 * blank > len(names):
+        raise DataError(
+            f"{source.name} has {len(names)} columns, and {blank} of them have no name, as where a title is above the "
+            "names of the columns; take the lines above these out"
+        )
+    reasons: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            reasons[name] = "several columns have this name"
+        elif not name.strip() or not name.isprintable():
+            reasons[name] = "its name is not one line of text"
+        elif name == CLASS_COLUMN:
+            reasons[name] = "funnel names the classes of whole records so"
+    return reasons
 
 
 def _without_codes(columns: Sequence[Column]) -> None:
@@ -349,10 +368,11 @@ class _Seen:
     def finished(self) -> Column:
         """The column, with the kind that its texts turn out to be of."""
         column = self.column
-        if column.kind == "text" and column.counts:
-            texts = [text.strip() for text in column.counts]
+        infinite = [text for text in column.counts if text.strip() in _INFINITE]
+        if column.kind == "text" and len(infinite) < column.values:
+            texts = [text.strip() for text in column.counts if text not in infinite]
             commas = [text.replace(".", "?").replace(",", ".") for text in texts]
-            if any(re.fullmatch("0[0-9]+", text) for text in texts):
+            if any(_CODED.fullmatch(text) for text in texts):
                 # A code with a leading zero is no number, which would lose it.
                 return column
             if all(re.fullmatch(NUMBER, text) for text in texts):
@@ -366,4 +386,7 @@ class _Seen:
             elif column.complete and not column.labels:
                 column.spellings = spellings_of(column.counts)
                 column.counts = as_one(column.counts, column.spellings)
+        if column.kind == "number":
+            column.markers.update(infinite)
+            column.missing += sum(column.counts.pop(text) for text in infinite)
         return column

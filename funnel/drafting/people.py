@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from funnel.drafting.look import MOST_ROWS, Look, spec_about
 from funnel.errors import SpecError
+from funnel.history.unit_rows import MOST_MEMBERS
+from funnel.history.unit_rows import MOST_ROWS as MOST_OF_ONE
 from funnel.progress import Progress
 from funnel.readers.formats import open_source
 from funnel.wording import listed
@@ -35,6 +37,8 @@ class RowsOfPeople:
         People whose rows have several values of the secret.
     wave : pair of str, or None
         A column that with these identifies a row, such as a year, and its last value.
+    most : int
+        Rows of the person who has most.
     """
 
     columns: tuple[str, ...]
@@ -42,6 +46,7 @@ class RowsOfPeople:
     is_unique: bool
     varying: int
     wave: tuple[str, str] | None
+    most: int = 1
 
 
 def rows_of_people(
@@ -89,15 +94,15 @@ def rows_of_people(
         varying = int(
             pc.sum(pc.greater(values.group_by(list(columns)).aggregate([([], "count_all")])["count_all"], 1)).as_py()
         )
-    found = None
+    found, in_last = None, people / _IN_LAST
     for name in waves:
-        last = pc.max(table[name])
         if table.group_by([*columns, name]).aggregate([]).num_rows < table.num_rows:
             continue
-        if _IN_LAST * pc.sum(pc.equal(table[name], last)).as_py() >= people:
-            found = (name, str(last.as_py()))
-            break
-    return RowsOfPeople(tuple(columns), people, False, varying, found)
+        # Of a year and the experience in years it is the year in which most people are at the end.
+        last = pc.max(table[name])
+        if (rows := pc.sum(pc.equal(table[name], last)).as_py()) > in_last or (found is None and rows >= in_last):
+            found, in_last = (name, str(last.as_py())), rows
+    return RowsOfPeople(tuple(columns), people, False, varying, found, pc.max(counted["count_all"]).as_py())
 
 
 def _of_known_people(table: pa.Table, look: Look, columns: Sequence[str]) -> pa.Table:
@@ -201,10 +206,10 @@ def people_of(
                 f"{several}: rows of one person are kept under one bound, as those of the same people are; take "
                 "--people different out, or write a table with one row for each person"
             )
-        why = {
-            "unit": f"{several}: rows of one person are drawn under one bound.",
-            **_OF_ROWS,
-        }
+        if not named and rows.most > MOST_OF_ONE:
+            return People(people=people, notes=(f"{several}, too many of one person: this bound is about one row",))
+        _require_few(several, rows.most, MOST_OF_ONE)
+        why = {"unit": f"{several}: rows of one person are drawn under one bound.", **_OF_ROWS}
         notes = () if named else (f"{several}: rows of one person are kept under one bound (unit)",)
         return People((), rows.columns, "same", why=why, notes=notes)
     changes = f"{listed(secret)} changes between the rows of {rows.varying:,} of {rows.people:,} people by {who}"
@@ -216,6 +221,7 @@ def people_of(
         }
         return People(rows.columns, (), "same", rows.wave, why, (why["wave"].rstrip("."),))
     if named:
+        _require_few(several, rows.most, MOST_MEMBERS)
         why = {
             "unit": f"{changes}: the secret of each row is bounded for who knows all rows.",
             **_OF_ROWS,
@@ -230,3 +236,11 @@ def people_of(
         f"{instead}"
     )
     return People(people=people, why={"rows": warning}, notes=(warning,))
+
+
+def _require_few(several: str, rows: int, most: int) -> None:
+    if rows > most:
+        raise SpecError(
+            f"{several}, up to {rows} of one person, and at most {most} are bounded together: aggregate rows of a "
+            "person in the source, or leave some of them out"
+        )

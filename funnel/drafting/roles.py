@@ -34,6 +34,8 @@ _WEIGHT = re.compile(
     r"(?![ _(-]*(in[ _-]?)?(kg|lbs?|g|grams?|kilos?|pounds?)\b)|wgt",
     re.IGNORECASE,
 )
+# Measures of a body, beside which a column "weight" is one too.
+_BODY = re.compile(r"(^|[^a-z])(height|stature|bmi|(low)?birth[ _.-]?weight|gestation)([^a-z]|$)")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,16 @@ def roles_of(look: Look) -> Roles:
         ]
     )
     identifiers = take([column for column in look.columns if column.is_identifier(look.rows)])
-    weights += take([column for column in look.columns if column.kind == "number" and _WEIGHT.search(column.name)])
+    is_of_body = any(_BODY.search(column.name.lower()) for column in look.columns)
+    weights += take(
+        [
+            column
+            for column in look.columns
+            if column.kind == "number"
+            and _WEIGHT.search(column.name)
+            and not (is_of_body and column.name.lower() == "weight")
+        ]
+    )
     free = take(look.columns)
     secrets = _secrets(free)
     known = tuple(column for column in free if _KNOWN.search(column.name.lower()))

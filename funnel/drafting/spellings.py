@@ -1,7 +1,8 @@
-"""Spellings: values of a column of texts that differ in capitals, spaces and underscores alone, and mean one thing."""
+"""Spellings: values of a column that differ in capitals, spaces, underscores and how accents are stored alone."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 
@@ -10,7 +11,8 @@ def spellings_of(counts: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     """Values that have several spellings, by the most common one: all of them, itself too, in alphabetical order."""
     alike: dict[str, list[str]] = {}
     for value in counts:
-        alike.setdefault(" ".join(value.replace("_", " ").split()).casefold(), []).append(value)
+        composed = unicodedata.normalize("NFC", value.replace("_", " "))
+        alike.setdefault(" ".join(composed.split()).casefold(), []).append(value)
     return {
         min(values, key=lambda value: (-counts[value], value)): tuple(sorted(values))
         for values in alike.values()

@@ -20,7 +20,7 @@ from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import shares_within
 from funnel.estimation.share_estimate import Estimate, Together
-from funnel.estimation.value_cells import GroupedCells, named_columns, parts_of
+from funnel.estimation.value_cells import GroupedCells, column_names, named_columns, parts_of
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -119,10 +119,10 @@ def estimate(
     require_confidence(confidence)
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
-    parts = (within,) if isinstance(within, str) else tuple(within)
+    parts = column_names(within)
     if by is None:
         by = tuple(column for column in protocol.inputs.columns if column not in parts)
-    asked = (by,) if isinstance(by, str) else tuple(by)
+    asked = column_names(by)
     columns, given, inner = named_columns(protocol, (*parts, *asked), released)
     _require_shares(protocol, asked, parts, given, bootstrap)
     method = method_for(protocol, given, method)

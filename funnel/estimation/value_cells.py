@@ -15,6 +15,20 @@ from funnel.protocol import Protocol
 from funnel.wording import did_you_mean
 
 
+def column_names(columns: str | Sequence[str] | Mapping[str, object] | None) -> tuple[str, ...]:
+    """Names of columns, of which one may stand alone.
+
+    Raises
+    ------
+    SpecError
+        If they come with values: shares are of all values.
+    """
+    if isinstance(columns, Mapping):
+        given = ", ".join(map(repr, columns))
+        raise SpecError(f"{given} has values, and shares are within every value of a column: name columns alone")
+    return () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+
+
 def named_columns(
     protocol: Protocol, by: str | Sequence[str], released: Released
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -25,7 +39,7 @@ def named_columns(
     SpecError
         If a column is named twice, or there is no table that could have one which the protocol does not read.
     """
-    columns = (by,) if isinstance(by, str) else tuple(by)
+    columns = column_names(by)
     if len(set(columns)) != len(columns):
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
     given = tuple(column for column in columns if column not in protocol.inputs.columns)

@@ -126,9 +126,10 @@ def zones_of(stored: Sequence[tuple[bytes]], shown: str) -> dict[str, str]:
 class ArrowReader(TypedReader):
     """Reads files of Arrow, ORC, statistics packages and Excel."""
 
-    def __init__(self, database: duckdb.DuckDBPyConnection, form: str) -> None:
+    def __init__(self, database: duckdb.DuckDBPyConnection, form: str, sheet: str | None = None) -> None:
         super().__init__(database)
         self._form = form
+        self._sheet = sheet
 
     def names(self, file: Path, shown: str) -> tuple[str, ...]:
         return tuple(self._schema(file, shown).names)
@@ -148,7 +149,7 @@ class ArrowReader(TypedReader):
         return layout
 
     def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
-        self.database.register("stored", _batches(self._form, file, columns))
+        self.database.register("stored", _batches(_dataset(self._form, file, self._sheet), columns))
         return "stored"
 
     def failures(self) -> tuple[type[Exception], ...]:
@@ -158,28 +159,27 @@ class ArrowReader(TypedReader):
 
     def _schema(self, file: Path, shown: str) -> Any:
         with suppress(*self.failures()):
-            return _dataset(self._form, file).schema
+            return _dataset(self._form, file, self._sheet).schema
         # Raised outside the handler: the original message may quote a cell.
         raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
 
 
-def _dataset(form: str, file: Path) -> Any:
+def _dataset(form: str, file: Path, sheet: str | None) -> Any:
     """What a file holds, as a dataset to be read once."""
     import pyarrow.dataset as ds
     from pyarrow import ipc
 
     if form in FORMATS:
-        return ds.dataset(loaded_table(form, file))
+        return ds.dataset(loaded_table(form, file, sheet))
     if form == "arrow" and not _has_footer(file):
         return ds.dataset(ipc.open_stream(str(file)))
     return ds.dataset(str(file), format="orc" if form == "orc" else "ipc")
 
 
-def _batches(form: str, file: Path, columns: Sequence[str]) -> Any:
+def _batches(stored: Any, columns: Sequence[str]) -> Any:
     """The columns as a stream of batches, by the names c0, c1, …, since names that differ in case are one to SQL."""
     import pyarrow as pa
 
-    stored = _dataset(form, file)
     schema = pa.schema(
         [(f"c{k}", _plain(stored.schema.field(column).type)) for k, column in enumerate(columns)]
         or [("nothing", pa.null())]
@@ -226,15 +226,15 @@ def _named(database: duckdb.DuckDBPyConnection, kind: Any) -> str:
 FORMATS = ("stata", "spss", "sas", "excel")
 
 
-def loaded_table(form: str, file: Path) -> pa.Table:
+def loaded_table(form: str, file: Path, sheet: str | None = None) -> pa.Table:
     """A file as a table of typed columns, labels in place of the codes of columns most of whose codes have one."""
     import pyarrow as pa
 
-    frame, labels = _frame(form, file)
+    frame, labels = _frame(form, file, sheet)
     return pa.table({str(name): _typed(frame[name], labels.get(str(name), {})) for name in frame.columns})
 
 
-def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[Any, str]]]:
+def _frame(form: str, file: Path, sheet: str | None) -> tuple[pd.DataFrame, Mapping[str, Mapping[Any, str]]]:
     import pandas as pd
 
     if form == "stata":
@@ -245,7 +245,8 @@ def _frame(form: str, file: Path) -> tuple[pd.DataFrame, Mapping[str, Mapping[An
             named = zip(frame.columns, vars(reader)["_lbllist"], strict=True)
         return frame, {str(name): sets[one] for name, one in named if one in sets}
     if form == "excel":
-        frame = pd.read_excel(file, sheet_name=0, header=None, dtype=object, na_values=[], keep_default_na=False)
+        place = 0 if sheet is None else sheet
+        frame = pd.read_excel(file, sheet_name=place, header=None, dtype=object, na_values=[], keep_default_na=False)
         frame = frame.replace({"": None})
         head, body = frame.iloc[0], frame.iloc[1:].dropna(how="all")
         kept = [place for place, name in enumerate(head) if not pd.isna(name) and str(name).strip()]

@@ -241,7 +241,7 @@ def _file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
             yield ParquetReader(database)
     elif kind in ("arrow", "orc", *FORMATS):
         with connect() as database:
-            yield ArrowReader(database, kind)
+            yield ArrowReader(database, kind, spec.source.table)
     else:
         raise DataError(f"sources of format {kind} have no second reader, so the release cannot be judged")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from funnel.alphabet import CLASS_COLUMN
 from funnel.settings.numbers import NumberSettings, drawn_name
 from funnel.settings.recode import Recode
 from funnel.settings.replicate_weights import replicate_weights, why_refused
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 
 def columns_agree(spec: ReleaseSpec) -> Iterator[str]:
-    """Names of columns that are alike, and categories of one name."""
+    """Names of columns that are alike or funnel's own, and categories of one name."""
+    for name, columns in (("secret", spec.secret), ("publish", spec.publish)):
+        if CLASS_COLUMN in columns:
+            yield (
+                f"{name} names {CLASS_COLUMN!r}, as funnel names the classes of whole records; give the column another "
+                "name in the source"
+            )
     for column in spec.inputs:
         # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
         alike = next((secret for secret in spec.secret if same_name(column, secret)), None)

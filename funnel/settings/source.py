@@ -99,7 +99,8 @@ class SourceSettings(Section):
         One of `funnel.readers.formats`; by default told by the suffix of the path; a path without suffix is a folder of
         parquet files.
     table : str or None
-        Of a database: the table (or view) to read, or ``schema.table``.
+        Of a database: the table (or view) to read, or ``schema.table``; of a workbook of Excel: the sheet, by default
+        the first.
     query : str or None
         Of a database: a query, in place of a table.
     delimiter : str
@@ -181,9 +182,12 @@ class SourceSettings(Section):
                 if self.format != "sql"
                 else 'format = "sql" is for the URL of a database, and path names files; take format out'
             )
-        if self.format != "sql" and given:
-            raise ValueError(f"gives a {given[0]}, which is for databases, and path names files; take {given[0]} out")
-        if self.format == "sql" and len(given) != 1:
+        if self.format != "sql":
+            if given and (self.format, given) != ("excel", ["table"]):
+                where = "databases and workbooks of Excel" if given[0] == "table" else "databases"
+                raise ValueError(f"gives a {given[0]}, which is for {where}; take {given[0]} out")
+            return self
+        if len(given) != 1:
             raise ValueError('names a database; say what to read of it, either table = "people" or query = "SELECT …"')
         if self.table is not None and not all(part.strip() for part in self.table.split(".", 1)):
             raise ValueError('must name its table as "people" or "schema.people"')

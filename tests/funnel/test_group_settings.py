@@ -82,6 +82,12 @@ def test_columns_of_sections_are_known_only_when_the_source_is() -> None:
         spec.publishing(("age", "S"))
 
 
+@pytest.mark.parametrize("publish", [["record_class"], ["age", "record_class"]])
+def test_no_column_has_the_name_of_the_classes_of_whole_records(publish: list[str]) -> None:
+    with pytest.raises(SpecError, match="publish names 'record_class', as funnel names the classes of whole records"):
+        publishing(publish)
+
+
 NUMBERS: dict[str, Any] = {
     "recode": {"age": {"bins": [30]}},
     "numbers": {"age": {"range": [0, 99], "whole": True, "draw": "within"}},

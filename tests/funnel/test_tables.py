@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -136,3 +137,27 @@ def test_a_stream_that_breaks_is_one_sentence() -> None:
 def test_a_column_that_a_stream_lacks_is_named() -> None:
     with pytest.raises(funnel.DataError, match="column 'job' is not in the table, which has town, age, ill"):
         funnel.Joint.from_table(polars_table(), ["ill"], ["job"])
+
+
+def test_a_lazy_table_has_to_be_collected() -> None:
+    with pytest.raises(funnel.DataError, match="not LazyFrame; a lazy one has to be collected first"):
+        funnel.Joint.from_table(polars_table().lazy(), ["ill"], ["job"])
+
+
+def test_columns_are_named_by_texts() -> None:
+    numbered: Any = 0
+    with pytest.raises(funnel.DataError, match="column 0 is named by a int; name columns by texts"):
+        funnel.Joint.from_table(pd.DataFrame([[1, 2]] * 4), [numbered], ["b"])
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_intervals_and_periods_of_pandas_are_their_texts_in_order(cut: bool) -> None:
+    spans = pd.cut(pd.Series([1, 12, 3, 30]), [0, 10, 20, 40])
+    table = pd.DataFrame({"span": spans if cut else pd.arrays.IntervalArray(spans), "ill": ["y", "n"] * 2})
+    joint = funnel.Joint.from_table(table, ["ill"], ["span"])
+    assert joint.inputs.symbols == (("(0, 10]",), ("(10, 20]",), ("(20, 40]",))
+    assert joint.counts.sum(axis=0).tolist() == [2, 1, 1]
+    months = table.assign(span=pd.period_range("2025-12", periods=4, freq="M"))
+    assert funnel.Joint.from_table(months, ["ill"], ["span"]).inputs.symbols[0] == ("2025-12",)
+    with pytest.raises(funnel.DataError, match="holds nulls"):
+        funnel.Joint.from_table(table.assign(span=pd.cut([1, 2, 3, 99], [0, 10])), ["ill"], ["span"])

@@ -1,42 +1,93 @@
-"""Workbooks of Excel: the first sheet, whose first row has the names of the columns."""
+"""Workbooks of Excel: one sheet, by default the first, whose first row has the names of the columns."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from funnel.readers.formats.columnar import Columnar, FormatError
 from funnel.readers.formats.loaded import Loaded
+from funnel.readers.opened_source import Source, SourceSpec
 from funnel.storage import open_binary
+from funnel.wording import did_you_mean, listed
 
+T = TypeVar("T")
 # Rows that are compared with that of the names.
 _FIRST = 20
 
 
 class Excel(Columnar):
-    """Workbooks; the first sheet is held in memory, with the values that formulas had when it was saved."""
+    """Workbooks; the sheet is held in memory, with the values that formulas had when it was saved."""
 
     name = "excel"
     suffixes = (".xlsx", ".xlsm")
 
+    def __init__(self, sheet: str | None = None) -> None:
+        self._sheet = sheet
+
+    def open(self, spec: SourceSpec, address: str) -> Source:
+        if spec.source.table != self._sheet:
+            return Excel(spec.source.table).open(spec, address)
+        return super().open(spec, address)
+
     def open_file(self, address: str, texts: Sequence[str] = ()) -> Loaded:
-        try:
-            import openpyxl
-        except ImportError:
-            raise FormatError(
-                "is a workbook of Excel, which needs a further package; install it with pip install 'funnel[excel]'"
-            ) from None
-        rows: list[tuple[Any, ...]] | None = None
-        failures = (zipfile.BadZipFile, KeyError, ValueError, IndexError, TypeError, EOFError)
-        # What it says may quote a cell.
-        with open_binary(address) as stream, suppress(*failures):
-            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-            rows = list(book.worksheets[0].iter_rows(values_only=True))
+        def rows_of(book: Any) -> list[tuple[Any, ...]] | None:
+            if self._sheet is not None and self._sheet not in book.sheetnames:
+                return None
+            sheet = book.worksheets[0] if self._sheet is None else book[self._sheet]
+            return list(sheet.iter_rows(values_only=True))
+
+        names, rows = _read(address, lambda book: (tuple(book.sheetnames), rows_of(book)))
         if rows is None:
-            raise FormatError("cannot be read as a workbook of Excel; check the path, or set format in [source]")
+            near = did_you_mean(str(self._sheet), names)
+            raise FormatError(f"has no sheet {self._sheet!r}{near}; it has {listed(names)}: correct table in [source]")
         return Loaded(*_columns(rows))
+
+    def filled_sheets(self, address: str) -> tuple[tuple[str, ...], str]:
+        """The names of the sheets that have two rows of several cells, as a table has; and that of the first.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read as a workbook.
+        """
+
+        def is_filled(sheet: Any) -> bool:
+            filled = (row for row in sheet.iter_rows(values_only=True) if sum(cell is not None for cell in row) > 1)
+            return len([*islice(filled, 2)]) == 2
+
+        def filled(book: Any) -> tuple[tuple[str, ...], str]:
+            sheets = book.worksheets
+            return tuple(sheet.title for sheet in sheets if is_filled(sheet)), sheets[0].title
+
+        return self._guarded(address, lambda: _read(address, filled))
+
+
+def _read(address: str, of_book: Callable[[Any], T]) -> T:
+    """What is read of a workbook.
+
+    Raises
+    ------
+    FormatError
+        If it is none, or the package that reads them is missing.
+    """
+    try:
+        import openpyxl
+    except ImportError:
+        raise FormatError(
+            "is a workbook of Excel, which needs a further package; install it with pip install 'funnel[excel]'"
+        ) from None
+    found: list[T] = []
+    failures = (zipfile.BadZipFile, KeyError, ValueError, IndexError, TypeError, EOFError)
+    # What it says may quote a cell.
+    with open_binary(address) as stream, suppress(*failures):
+        found.append(of_book(openpyxl.load_workbook(stream, read_only=True, data_only=True)))
+    if not found:
+        raise FormatError("cannot be read as a workbook of Excel; check the path, or set format in [source]")
+    return found[0]
 
 
 def _columns(rows: Sequence[Sequence[Any]]) -> tuple[dict[str, list[Any]], dict[str, dict[Any, str]]]:

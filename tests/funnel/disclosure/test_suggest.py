@@ -239,6 +239,14 @@ class TestOrder:
             ["Never", "sometimes", "always"],
             ["very_poor", "fair", "Good", "excellent"],
             ["Jan", "Feb", "Dec"],
+            ["under 5", "5-9", "75+"],
+            ["< 500 €", "500 - 999 €", "1.000 - 1.999 €", "2.000 € und mehr"],
+            ["LT $1000", "$1000 to 2999", "$3,000 to 3,999", "$25000 or more"],
+            ["900", "1,500", "12,000"],
+            ["1.125", "1.25", "10.5"],
+            ["[100,200)", "[200,300)"],
+            ["< 1 year", "1 year", "2 years", "10+ years"],
+            ["unter 5 Jahre", "5 bis unter 10", "10 und älter"],
         ],
     )
     def test_is_read_from_texts_that_have_one(self, values: list[str]) -> None:

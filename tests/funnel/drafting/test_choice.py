@@ -433,6 +433,11 @@ class TestColumns:
         assert {"party", "smoker"} <= {one.name for one in roles.secrets}
         assert [one.name for one in roles.weights] == ["weight"]
 
+    @pytest.mark.parametrize("name", ["height", "BMI", "lowbirthweight"])
+    def test_nor_is_it_beside_other_measures_of_a_body(self, tmp_path: Path, name: str) -> None:
+        survey(2000).assign(**{name: [*range(150, 200)] * 40}).to_csv(tmp_path / "t.csv", index=False)
+        assert not roles_of(look_at({"path": "t.csv"}, tmp_path, quiet)).weights
+
     @pytest.mark.parametrize("name", ["weight_kg", "Body weight", "birthweight", "weight (g)", "weight in lbs"])
     def test_what_somebody_weighs_is_no_survey_weight(self, tmp_path: Path, name: str) -> None:
         survey(2000).rename(columns={"weight": name}).to_csv(tmp_path / "t.csv", index=False)
@@ -586,6 +591,13 @@ class TestCommands:
         done = CliRunner().invoke(main, ["init", str(ADULT), "--secret", "income", "-o", str(tmp_path / "s.toml")])
         assert done.exit_code == 3
         assert "needs --secret and --publish" in done.output
+
+    @pytest.mark.parametrize("empty", [("--secret", "income", "--publish", ""), ("--secret", ",", "--publish", "sex")])
+    def test_a_name_of_nothing_is_no_answer(self, tmp_path: Path, empty: tuple[str, ...]) -> None:
+        done = CliRunner().invoke(main, ["init", str(ADULT), *empty, "-o", str(tmp_path / "s.toml")])
+        assert done.exit_code == 3
+        assert "needs --secret and --publish" in done.output
+        assert not (tmp_path / "s.toml").exists()
 
     def test_five_questions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         survey(500).to_csv(tmp_path / "t.csv", index=False)
@@ -828,11 +840,96 @@ class TestWhatStrangersTablesHold:
             assert joint.n == 1_200
             assert joint.counts.sum(axis=0 if publish == "kept" else 1).min() > 300
 
+    def test_a_first_line_that_is_a_record_is_not_quoted(self, tmp_path: Path) -> None:
+        self.table(age=lambda k: k % 70).to_csv(tmp_path / "people.csv", index=False, header=False)
+        with pytest.raises(SpecError, match="if the file begins with a record, write a line of names") as failed:
+            notes(tmp_path, tmp_path / "people.csv", Answers(("ill",), ("sex",)))
+        assert not re.search(r"yes|'f'|, f\b", str(failed.value))
+
+    def test_one_whole_number_in_few_records_is_a_value_like_others(self, tmp_path: Path) -> None:
+        table = self.table(attempt=lambda k: "0" if k % 300 == 0 else None)
+        spec = written(tmp_path, table, "ill", "sex,attempt")
+        assert spec.categories["attempt"] == ("0", "(missing)")
+        assert count_joint(spec, quiet).n == 1_200
+
+    def test_amounts_that_are_texts_are_told_apart(self, tmp_path: Path) -> None:
+        said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), None))
+        assert "since they hold amounts written as texts: rent; write these without marks" in said
+
+    def test_a_column_named_as_one_of_funnel_is_left_out(self, tmp_path: Path) -> None:
+        table = self.table(record_class=lambda k: "abc"[k % 3])
+        said = notes(tmp_path, table, Answers(("ill",), None))
+        assert "record_class is left out, since funnel names the classes of whole records so" in said
+        assert ReleaseSpec.load(tmp_path / "spec.toml").publish == ("sex",)
+
+    def test_codes_with_leading_zeros_are_no_amounts(self, tmp_path: Path) -> None:
+        table = self.table(code=lambda k: f"{1_000 * (k % 12):05}")
+        assert "amounts" not in notes(tmp_path, table, Answers(("ill",), ("code",)))
+
+    @pytest.mark.parametrize("typed", [True, False])
+    def test_infinite_numbers_are_missing(self, tmp_path: Path, typed: bool) -> None:
+        path = tmp_path / f"people.{'parquet' if typed else 'csv'}"
+        table = self.table(score=lambda k: float("-inf") if k % 30 == 0 else k / 7)
+        table.to_parquet(path) if typed else table.to_csv(path, index=False)
+        spec = written(tmp_path, path, "ill", "score")
+        assert "-inf" in spec.source.missing
+        assert spec.recode["score"].bins
+        joint = count_joint(spec, quiet)
+        assert joint.n == 1_200
+        assert [label for (label,) in joint.inputs.symbols if "missing" in label]
+
+    @pytest.mark.parametrize(
+        ("texts", "lowest"),
+        [
+            (("under 5", "5-9", "10-14", "15-17", "18-24", "25-64", "65+"), "under 5 or 5-9"),
+            (("<5", "5-9", "10-14", "15-24", "25-64", "65+", "unknown"), "unknown or <5"),
+            (("< 500 €", "500 - 999 €", "1.000 - 1.999 €", "2.000 - 3.999 €", "4.000 € +"), "< 500 € or 500 - 999 €"),
+        ],
+    )
+    def test_labels_are_joined_with_their_neighbours(self, tmp_path: Path, texts: tuple[str, ...], lowest: str) -> None:
+        low = lowest.split(" or ")
+
+        def band(k: int) -> str:
+            return low[k // 60 % 2] if k % 60 == 0 else [one for one in texts if one not in low][k % (len(texts) - 2)]
+
+        groups = written(tmp_path, self.table(band=band), "ill", "band").recode["band"].groups
+        assert groups[lowest] == tuple(low)
+
+    def test_a_text_among_numbers_is_no_end_of_a_range(self, tmp_path: Path) -> None:
+        table = self.table(age=lambda k: "unknown" if k % 40 == 1 else f"{k % 60}" if k % 60 else "60+")
+        groups = written(tmp_path, table, "ill", "age").recode["age"].groups
+        ((name, values),) = ((name, values) for name, values in groups.items() if "unknown" in values)
+        assert name.startswith("unknown or ")
+        assert name.endswith(f"{values[1]} to {values[-1]}")
+
     def test_numbers_with_gaps_that_are_named_as_of_people(self, tmp_path: Path) -> None:
         people = np.random.default_rng(4).choice(90_000, 400, replace=False)
         table = pd.DataFrame({"nr": np.repeat(people, 8), "year": [*range(8)] * 400, "sex": ["f", "m"] * 1_600})
         said = notes(tmp_path, table.assign(ill=["yes", *["no"] * 4] * 640), Answers(("ill",), ("sex",)))
         assert "nr may say whose record it is, of people who have several: if so, name it with --unit" in said
+
+    def test_a_wave_is_where_most_people_are_last(self, tmp_path: Path) -> None:
+        # The years of experience of a person tell rows apart as well, and few people have most.
+        table = self.table(who=lambda k: f"p{k % 300}", year=lambda k: 2020 + k // 300).assign(
+            experience=[1 + k % 300 % 7 + k // 300 for k in range(1_200)], ill=["yes", "no", "no"] * 400
+        )
+        table.loc[table.index % 7 == 0, "ill"] = "yes"
+        spec = written(tmp_path, table[["experience", "who", "sex", "ill", "year"]], "ill", "sex", unit=("who",))
+        assert spec.source.where["year"].one_of == ("2023",)
+
+    @pytest.mark.parametrize(("changes", "most"), [(True, 24), (False, 100)])
+    def test_more_rows_of_a_person_than_are_bounded_together(self, tmp_path: Path, changes: bool, most: int) -> None:
+        table = self.table(who=lambda k: "p" if k <= most else f"q{k // 4}")
+        table["ill"] = [f"{(k if changes else len(who)) % 2 == 0}" for k, who in enumerate(table["who"])]
+        with pytest.raises(SpecError, match=f"up to {most + 1} of one person, and at most {most} are bounded together"):
+            notes(tmp_path, table, Answers(("ill",), ("sex",), unit=("who",)))
+
+    def test_so_many_rows_of_one_that_nobody_named_are_bounded_one_by_one(self, tmp_path: Path) -> None:
+        table = self.table(patient=lambda k: "p" if k <= 100 else f"q{k // 4}")
+        table["ill"] = [f"{len(who) % 2 == 0}" for who in table["patient"]]
+        said = notes(tmp_path, table, Answers(("ill",), ("sex",)))
+        assert "too many of one person: this bound is about one row" in said
+        assert not ReleaseSpec.load(tmp_path / "spec.toml").unit
 
     def test_few_people_of_several_rows_are_told_to_be_few(self, tmp_path: Path) -> None:
         table = self.table(who=lambda k: f"p{k // 12}").assign(ill=[f"{k // 12 % 3 == 0}" for k in range(1_200)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +105,18 @@ def test_values_in_order_have_no_more_categories_than_before(tmp_path: Path) -> 
     made = columns_within(columns, 20_000, 96)
     assert made is not None
     assert [one.size for one in made] == [6, 5]
+
+
+def test_of_hundreds_of_columns_no_category_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(column: Column, *more: float) -> Coarse:
+        made.append(column.name)
+        return coarse(column, 100, 2, SHARE)
+
+    monkeypatch.setattr("funnel.drafting.limits.coarse", counted)
+    column = Column("a", counts=Counter({"x": 60, "y": 40}))
+    assert columns_within([column] * 7, 100, 100) is None
+    assert not made
+    assert columns_within([column] * 6, 100, 64) is not None
+    assert made

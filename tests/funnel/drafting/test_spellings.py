@@ -89,3 +89,9 @@ def test_a_column_of_one_spelling_is_as_it_was(tmp_path: Path) -> None:
     assert not any("trust has values" in note for note in notes)
     look = look_at({"path": "t.csv"}, tmp_path, quiet)
     assert not look.columns[0].spellings
+
+
+def test_an_accent_of_its_own_is_part_of_a_letter(tmp_path: Path) -> None:
+    table = answered().assign(town=[("Orl\u00e9ans", "Orle\u0301ans", "Tours")[k % 3] for k in range(len(answered()))])
+    _, notes = drafted(tmp_path, table, "town,region")
+    assert any("town has values of several spellings" in note for note in notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -308,3 +309,9 @@ def test_the_likeliest_shares_are_found_where_values_are_hardly_told_apart() -> 
         assert found.gap <= 1e-5 / n, case
         assert found.shares.sum() == pytest.approx(1)
         assert (found.shares >= 0).all()
+
+
+def test_values_given_for_within_are_refused_instead_of_being_ignored() -> None:
+    chosen: Any = {"x": "a"}
+    with pytest.raises(SpecError, match="'x' has values, and shares are within every value"):
+        estimate(np.array([1, 0, 0, 1, 0, 0]), GRR, "n", within=chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from collections import Counter
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,46 @@ def test_formats_are_told_by_names_and_others_are_listed() -> None:
     ]
     with pytest.raises(SpecError, match=r"cannot tell the format by '\.xls', as by .*\.sav.*\.xlsx"):
         spec_of("t.xls", ".")
+
+
+def workbook_of(path: Path, sheets: dict[str, list[tuple[Any, ...]]]) -> None:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def test_the_sheet_that_a_spec_names(tmp_path: Path) -> None:
+    of_year = {year: [("s", "x"), *((("a", "b")[k % 2], (k + k // year) % 3) for k in range(60))] for year in (7, 13)}
+    workbook_of(
+        tmp_path / "t.xlsx", {"Cover": [("Survey",)], **{f"20{year:02}": rows for year, rows in of_year.items()}}
+    )
+    for year, rows in of_year.items():
+        spec = spec_of("t.xlsx", tmp_path, source={"path": "t.xlsx", "table": f"20{year:02}"})
+        expected = Counter(map(str, (one[1] for one in rows[1:])))
+        counted, again = count_joint(spec, quiet), recount(spec)
+        assert counted.counts.sum(axis=0).tolist() == [expected[one] for (one,) in counted.inputs.symbols]
+        assert sorted(again.counts.values()) == sorted(counted.counts[counted.counts > 0].tolist())
+    with pytest.raises(DataError, match=r"has no sheet '2008'; did you mean 2007\?; it has Cover, 2007, 2013: correct"):
+        open_source(spec_of("t.xlsx", tmp_path, source={"path": "t.xlsx", "table": "2008"}))
+
+
+def test_a_draft_of_several_sheets_says_which(tmp_path: Path) -> None:
+    rows = [("s", "x"), *((("a", "b")[k % 2], k % 3) for k in range(600))]
+    path, answers = tmp_path / "t.xlsx", Answers(("s",), ("x",))
+
+    def drafted(table: str | None = None) -> ReleaseSpec:
+        draft_file(GivenSource(str(path), table), tmp_path / "s.toml", True, quiet, answers)
+        return ReleaseSpec.load(tmp_path / "s.toml")
+
+    workbook_of(path, {"Cover": [("Survey",), ("of 2024",)], "Data 1": rows})
+    assert drafted().source.table == "Data 1"
+    workbook_of(path, {"Data 1": rows, "Notes": [("x is a number",), ("s is a letter",)]})
+    assert drafted().source.table is None
+    workbook_of(path, {"Data 1": rows, "Data 2": rows[:300]})
+    with pytest.raises(SpecError, match=r"t\.xlsx has 2 sheets with rows: say which to read, as in --table 'Data 1' "):
+        drafted()
+    assert count_joint(drafted("Data 2"), quiet).n == 299
