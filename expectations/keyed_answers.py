@@ -248,7 +248,7 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
             for code, here in _grouped(codes):
                 if code not in answers:
                     channels, x = chapter.channels[code // chapter.a], code % chapter.a
-                    answers[code] = Answers((y, dict(row)[x]) for y, row in enumerate(channels) if x in dict(row))
+                    answers[code] = Answers((y, n) for y, row in enumerate(channels) for one, n in row if one == x)
                 wrong += int(np.count_nonzero(answers[code].of(words[here]) != output[place[here]]))
     return wrong
 
@@ -288,14 +288,12 @@ def channel_digest(rows: Rows, entry: Entry) -> bytes:
     alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, outputs))
     header = [[list(columns), [list(symbol) for symbol in symbols]] for columns, symbols in alphabets]
     text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
-    weights = [[0] * (chapter.read or chapter.a) for _ in range(chapter.b)]
+    weights = np.zeros((chapter.b, chapter.read or chapter.a), dtype="<u8")
     for y, row in enumerate(rows):
         for x, weight in row:
-            weights[y][x] = weight
-    content = b"".join(weight.to_bytes(8, "little") for row in weights for weight in row)
-    return blake2b(
-        len(text).to_bytes(8, "little") + text + content, digest_size=16, person=b"funnel channel 1"
-    ).digest()
+            weights[y, x] = weight
+    content = len(text).to_bytes(8, "little") + text + weights.tobytes()
+    return blake2b(content, digest_size=16, person=b"funnel channel 1").digest()
 
 
 def misplaced_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> int:

@@ -6,12 +6,13 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.history.conditions import Conditions
-from funnel.history.shared_channel import SharedChannel, upper_bounds
+from funnel.history.shared_channel import SharedChannel, alone_channels, upper_bounds
 from funnel.history.tangent import Start, Tangent
 from funnel.joint import FloatArray, IntArray
 
@@ -118,6 +119,11 @@ class Group:
     start: Start | None = None
     last: SharedChannel | None = None
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is of one history."""
+        return len(self.members) == 1
+
 
 @dataclass(frozen=True, eq=False)
 class GroupProgrammes:
@@ -131,32 +137,50 @@ class GroupProgrammes:
     sizes: Sequence[int] | None
     gains: FloatArray
 
-    def solve(self, groups: Sequence[Group], rounds: int) -> list[SharedChannel]:
-        """The channels of some groups, each begun where it ended before, or else where the one before it ended."""
+    def solve(self, groups: Sequence[Group], rounds: int, work: float) -> list[SharedChannel]:
+        """The channels of some groups, each begun where it ended before, or else where the one before it ended.
+
+        Rounds of cutting planes are begun as long as all programmes did less work than there may be.
+        """
         found: list[SharedChannel] = []
         tangents: dict[int, Tangent] = {}
-        for group in groups:
-            cone = self.cones[self.prior_of[group.members[0]]]
+        for (kind, is_alone), some in groupby(groups, lambda one: (int(self.prior_of[one.members[0]]), one.is_alone)):
+            cone = self.cones[kind]
             tangent = tangents.get(len(cone))
             if tangent is None:
                 tangent = tangents[len(cone)] = Tangent(len(self.gains), self.gains.shape[1], len(cone))
-            found.append(self._shared(tangent, cone, group, rounds))
+            if is_alone:
+                found += self._alone(tangent, cone, list(some))
+            else:
+                found += [self._shared(tangent, cone, group, rounds, work) for group in some]
         return found
 
-    def _shared(self, tangent: Tangent, cone: FloatArray, group: Group, rounds: int) -> SharedChannel:
+    def _alone(self, tangent: Tangent, cone: FloatArray, groups: Sequence[Group]) -> list[SharedChannel]:
+        """A channel for each of some groups of one history."""
+        members = np.concatenate([group.members for group in groups])
+        weights, masses = self.weights[members], self.masses[members]
+        conditions = Conditions.of(self.distributions[members], cone, self.sizes)
+        ended = tangent.solve(conditions, self.gains * masses[:, None, :], [group.start for group in groups])
+        for group, start in zip(groups, ended.starts, strict=True):
+            group.start = start
+        prices = ended.prices / np.where(masses.any(axis=1), weights, np.inf)[:, None, None]
+        bounds = upper_bounds(prices, conditions, masses, weights, self.gains)
+        needs, judging = conditions.needs(ended.channels), self._judging(1, prices)
+        return alone_channels(ended, needs, bounds, prices, judging, masses, self.gains)
+
+    def _shared(self, tangent: Tangent, cone: FloatArray, group: Group, rounds: int, limit: float) -> SharedChannel:
         """A channel for the mean distribution, with conditions of members that it breaks, judged for all members."""
         members, before, judged = group.members, tangent.work, tangent.judged
         weights = self.weights[members]
         distribution = np.tensordot(weights / weights.sum(), self.distributions[members], axes=1)
         mean = Conditions.of(distribution[None], cone, self.sizes)
-        channel, prices = tangent.solve(mean, self.gains * self.masses[members].sum(axis=0), group.start)
+        ended = tangent.solve(mean, (self.gains * self.masses[members].sum(axis=0))[None], [group.start])
+        channel, prices = ended.channels[0], ended.prices[0]
         step = max(1, CHUNK // self.gains.size)
         parts = [members[start : start + step] for start in range(0, len(members), step)]
-        conditions = [mean]
-        if len(members) > 1:
-            conditions = [Conditions.of(self.distributions[part], cone, self.sizes) for part in parts]
-            if not mean.held.any():
-                channel = tangent.bind(channel, conditions, mean, rounds)
+        conditions = [Conditions.of(self.distributions[part], cone, self.sizes) for part in parts]
+        if not mean.held.any():
+            channel = tangent.bind(channel, conditions, mean, rounds, limit)
         group.start = tangent.start()
         prices /= weights.sum() if self.masses[members].any() else np.inf
         needs = [each.needs(channel) for each in conditions]
@@ -164,7 +188,11 @@ class GroupProgrammes:
             upper_bounds(prices, each, self.masses[part], self.weights[part], self.gains)
             for part, each in zip(parts, conditions, strict=True)
         ]
-        judging = tangent.judged - judged + 5.0 * len(members) * self.gains.size * (prices.shape[1] + 1)
+        judging = tangent.judged - judged + self._judging(len(members), prices)
         work, all_needs, all_bounds = tangent.work - before, np.concatenate(needs), np.concatenate(bounds)
         found = SharedChannel.for_needs(channel, all_needs, all_bounds, prices, work, judging)
         return found.valued(self.masses[members], self.gains)
+
+    def _judging(self, members: int, prices: FloatArray) -> float:
+        """Units of work to judge a channel for so many members."""
+        return 5.0 * members * float(self.gains.size * (prices.shape[-1] + 1))

@@ -339,7 +339,8 @@ class RowSearch:
                     return
                 size = min(max(1, allowed // _CHAIN), _CHAINS) if self._solved else 1
                 now, chains = chains[:size], chains[size:]
-                for chain, found in zip(now, pool.map(partial(programmes.solve, rounds=rounds), now), strict=True):
+                solve = partial(programmes.solve, rounds=rounds, work=self._budget.remaining)
+                for chain, found in zip(now, pool.map(solve, now), strict=True):
                     for group, shared in zip(chain, found, strict=True):
                         self._keep(group, shared)
                     done += len(chain)

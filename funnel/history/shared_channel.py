@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.history.conditions import Conditions
-from funnel.history.tangent import ENOUGH
+from funnel.history.tangent import ENOUGH, Ended
 from funnel.joint import FloatArray, IntArray
 
 # A library has up to so many mixtures of a channel: shares 1, 1/2, … 1/64 of what its members need at most.
@@ -79,6 +79,47 @@ class SharedChannel:
             return self.channel
         share = 2.0 ** (level - _LEVELS) * self.constant
         return np.asarray((self.channel + share[:, None]) / (1.0 + share.sum()))
+
+
+def alone_channels(
+    ended: Ended,
+    needs: FloatArray,
+    bounds: FloatArray,
+    prices: FloatArray,
+    judging: float,
+    masses: FloatArray,
+    gains: FloatArray,
+) -> list[SharedChannel]:
+    """Channels of m histories that are each of one alone, which takes all of its constant.
+
+    Parameters
+    ----------
+    ended : Ended
+    needs, bounds, prices
+        As of `SharedChannel`, by history: (m, b), (m,) and (m, b, j).
+    judging : float
+    masses, gains : ndarrays, shapes (m, a) and (b, a)
+    """
+    usable = np.asarray(np.isfinite(needs).all(axis=1))
+    constants = np.where(usable[:, None], needs, 0.0)
+    levels = np.where(usable, _LEVELS, -1).astype(np.int8)
+    each = masses[:, None, :]
+    own = np.matmul(each, (ended.channels * gains).sum(axis=1)[:, :, None])[:, 0, 0]
+    constant = np.matmul(each, np.matmul(constants[:, None, :], gains).swapaxes(1, 2))[:, 0, 0]
+    values = (own + constant) / (1.0 + constants.sum(axis=1))
+    return [
+        SharedChannel(
+            ended.channels[one],
+            constants[one],
+            levels[one : one + 1],
+            values[one : one + 1],
+            bounds[one : one + 1],
+            prices[one],
+            work,
+            judging,
+        )
+        for one, work in enumerate(ended.work.tolist())
+    ]
 
 
 def _taken(levels: npt.NDArray[np.int8]) -> FloatArray:

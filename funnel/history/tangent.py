@@ -58,6 +58,26 @@ class Start:
     sizes: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """Where the programmes of m histories ended.
+
+    Attributes
+    ----------
+    channels : ndarray, shape (m, b, a)
+    prices : ndarray, shape (m, b, k)
+        Multipliers >= 0 of the conditions.
+    starts : list of Start or None
+        To begin from with other gains.
+    work : ndarray, shape (m,)
+    """
+
+    channels: FloatArray
+    prices: FloatArray
+    starts: list[Start | None]
+    work: FloatArray
+
+
 class Tangent:
     """max Σ g T subject to Σ_y T(y|x) = 1, T >= 0 and the conditions of a history for every output.
 
@@ -80,6 +100,9 @@ class Tangent:
         self._values = np.ones((outputs, inputs, rows + 1))
         self._zeros, self._ends = np.zeros(variables), np.full(variables, _INFINITY)
         self._kinds = np.zeros(variables, dtype=np.int32)
+        # Lower and upper limits of rows where no condition is held.
+        sums, conditions = np.ones(inputs), np.zeros(outputs * rows)
+        self._unheld = np.concatenate([sums, conditions - _INFINITY]), np.concatenate([sums, conditions])
         self._basis: highspy.HighsBasis | None = None
         self._allowed: tuple[int, float] | None = None
         self._cuts, self._at, self._sizes = _no_cuts(inputs)
@@ -98,17 +121,17 @@ class Tangent:
         ):
             self._solver.setOptionValue(option, value)
 
-    def solve(self, conditions: Conditions, gains: FloatArray, start: Start | None) -> tuple[FloatArray, FloatArray]:
-        """The best channel (b, a), up to the tolerance of the solver, and multipliers >= 0 of the conditions, (b, k).
+    def solve(self, conditions: Conditions, gains: FloatArray, starts: Sequence[Start | None]) -> Ended:
+        """The best channels of m histories, up to the tolerance of the solver, one programme after the other.
 
         Parameters
         ----------
         conditions : Conditions
-            Of one history.
-        gains : ndarray, shape (b, a)
-            What a unit of T(y|x) is worth.
-        start : Start, optional
-            Where this programme ended before, for other gains; else it begins where the last one ended.
+            Of the histories.
+        gains : ndarray, shape (m, b, a)
+            What a unit of T(y|x) of each is worth.
+        starts : sequence of Start or None, length m
+            Where each programme ended before, for other gains; else it begins where the last one ended.
 
         Raises
         ------
@@ -116,34 +139,45 @@ class Tangent:
             If the solver fails; a constant channel is always feasible, so there is an optimum.
         """
         outputs, inputs, rows = self._shape
-        scale = np.abs(conditions.rows[0]).max(axis=1, initial=0.0)
-        scale[scale == 0] = 1.0
-        worth = float(np.abs(gains).max(initial=0.0)) or 1.0
-        self._values[:, :, 1:] = (conditions.rows[0] / scale[:, None]).T
-        solution = self._solved(-gains.ravel() / worth, *self._limits(conditions.held[0]), start)
-        of_rows, own = np.array(solution.row_dual), inputs + outputs * rows
-        duals = of_rows[inputs:own].reshape(outputs, rows) / scale
-        if len(self._cuts):
-            # What a condition of a member costs, as one on the mean distribution with the same share of its room.
-            condition, output = self._at.T
-            room = self._sizes * conditions.slack[0, condition]
-            np.add.at(duals, (output, condition), of_rows[own:] / room)
+        scales = np.abs(conditions.rows).max(axis=2, initial=0.0)
+        scales[scales == 0] = 1.0
+        worths = np.abs(gains).max(axis=(1, 2), initial=0.0)
+        worths[worths == 0] = 1.0
+        scaled = (conditions.rows / scales[:, :, None]).swapaxes(1, 2)
+        costs = -gains.reshape(len(gains), -1) / worths[:, None]
+        channels, duals = np.empty(gains.shape), np.empty((len(gains), outputs, rows))
+        ends: list[Start | None] = []
+        work = np.empty(len(gains))
+        for place, start in enumerate(starts):
+            before = self.work
+            self._values[:, :, 1:] = scaled[place]
+            solution = self._solved(costs[place], *self._limits(conditions.held[place]), start)
+            channels[place] = np.array(solution.col_value).reshape(outputs, inputs)
+            of_rows, own = np.array(solution.row_dual), inputs + outputs * rows
+            duals[place] = of_rows[inputs:own].reshape(outputs, rows) / scales[place]
+            if len(self._cuts):
+                # What a condition of a member costs, as one on the mean distribution with the same share of its room.
+                condition, output = self._at.T
+                room = self._sizes * conditions.slack[place, condition]
+                np.add.at(duals[place], (output, condition), of_rows[own:] / room)
+            ends.append(self.start())
+            work[place] = self.work - before
         # Where outputs stand still, all prices of a condition may be moved together: what they are paid for adds up to
         # nothing.
-        prices = -worth * duals
-        prices -= np.where(conditions.held[0], np.minimum(prices.min(axis=0, initial=0.0), 0.0), 0.0)
-        channel = np.array(solution.col_value).reshape(outputs, inputs)
-        return cleaned(channel, conditions), np.maximum(prices, 0.0)
+        prices = -worths[:, None, None] * duals
+        lowest = np.minimum(prices.min(axis=1, initial=0.0), 0.0)
+        prices -= np.where(conditions.held, lowest, 0.0)[:, None, :]
+        return Ended(cleaned(channels, conditions), np.maximum(prices, 0.0), ends, work)
 
     def _limits(self, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limits of the rows of a programme: sums of 1, and conditions, which are equations if held."""
+        if not held.any():
+            return self._unheld
         outputs, inputs, rows = self._shape
-        lower, upper = np.ones(inputs + outputs * rows), np.ones(inputs + outputs * rows)
-        of_outputs, above = lower[inputs:].reshape(outputs, rows), upper[inputs:].reshape(outputs, rows)
-        of_outputs[:], above[:] = np.where(held, 0.0, -_INFINITY), 0.0
+        lower, upper = (limits.copy() for limits in self._unheld)
         # Posteriors average to the history's, so where all outputs stand still the last one does by itself.
-        of_outputs[-1] = -_INFINITY
-        above[-1, held] = _INFINITY
+        lower[inputs:].reshape(outputs, rows)[:-1, held] = 0.0
+        upper[inputs:].reshape(outputs, rows)[-1, held] = _INFINITY
         return lower, upper
 
     def _solved(
@@ -181,7 +215,7 @@ class Tangent:
             self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
 
     def bind(
-        self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions, rounds: int = ROUNDS
+        self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions, rounds: int, work: float
     ) -> FloatArray:
         """The channel (b, a) of the last programme, solved again with conditions of members that it breaks.
 
@@ -198,10 +232,14 @@ class Tangent:
             Of the mean distribution.
         rounds : int
             At most.
+        work : float
+            Once all programmes took so much no other round is begun.
         """
         outputs, inputs, rows = self._shape
         free = [part.rows[usable] / part.slack[usable][:, :, None] for part in parts if (usable := _free(part)).any()]
         for _ in range(rounds):
+            if self.work >= work:
+                break
             worst = np.full((rows, outputs), _BROKEN)
             cuts = np.zeros((rows, outputs, inputs))
             for some in free:
@@ -220,7 +258,8 @@ class Tangent:
             self.judged += sum(some.size for some in free) * float(outputs)
             if self._run() != highspy.HighsModelStatus.kOptimal:
                 break
-            channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean)
+            channel = np.array(self._solver.getSolution().col_value).reshape(1, outputs, inputs)
+            channel = cleaned(channel, mean)[0]
         return channel
 
     def start(self) -> Start | None:
@@ -295,22 +334,23 @@ def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
     return np.asarray((~conditions.held).all(axis=1) & (conditions.slack > 0).all(axis=1))
 
 
-def cleaned(channel: FloatArray, conditions: Conditions) -> FloatArray:
-    """A channel (b, a) without the solver's rounding: nothing negative, columns sum to 1, no output of mere rounding.
+def cleaned(channels: FloatArray, conditions: Conditions) -> FloatArray:
+    """Channels (m, b, a) without the solver's rounding: nothing negative, columns sum to 1, no output of mere rounding.
 
-    Inputs that the one history excludes get the distribution of the output. Where outputs have to stand still they do
-    so up to the rounding of doubles, as far as that can be had by small relative changes.
+    Inputs that a history excludes get the distribution of the output. Where outputs have to stand still they do so up
+    to the rounding of doubles, as far as that can be had by small relative changes.
     """
-    given, held = conditions.given[0], conditions.held[0]
-    channel = np.where(channel > _NOTHING, channel, 0.0)
-    channel[channel @ given < _NEVER] = 0.0
+    given, held = conditions.given, conditions.held
+    channels = np.where(channels > _NOTHING, channels, 0.0)
+    channels[np.matmul(channels, given[:, :, None])[:, :, 0] < _NEVER] = 0.0
     unseen = given <= 0
-    channel = np.where(unseen | ~channel.any(axis=0), (channel @ given)[:, None], channel)
-    channel /= channel.sum(axis=0)
-    if held.any():
-        channel = _stilled(channel, conditions.rows[0][held], conditions.size[0][held])
-        channel = np.where(unseen, (channel @ given / given.sum())[:, None], channel)
-    return np.asarray(channel / channel.sum(axis=0))
+    told = np.matmul(channels, given[:, :, None])
+    channels = np.where((unseen | ~channels.any(axis=1))[:, None, :], told, channels)
+    channels /= channels.sum(axis=1, keepdims=True)
+    for one in np.flatnonzero(held.any(axis=1)).tolist():
+        channel = _stilled(channels[one], conditions.rows[one][held[one]], conditions.size[one][held[one]])
+        channels[one] = np.where(unseen[one], (channel @ given[one] / given[one].sum())[:, None], channel)
+    return np.asarray(channels / channels.sum(axis=1, keepdims=True))
 
 
 def _stilled(channel: FloatArray, rows: FloatArray, size: FloatArray) -> FloatArray:

@@ -45,11 +45,19 @@ Broken = Callable[[FloatArray], tuple[FloatArray, IntArray]]
 
 @dataclass(eq=False)
 class _Found:
-    """Rows for all histories: a library (n, b, a), the channel of each (h,), and what parts add to W, (q, b, a)."""
+    """Rows for all histories: a library (n, b, a), the channel of each (h,), and what parts add to W, (q, b, a).
+
+    Of that, which is not kept of constant rows, the probability of each output (b,), what it adds to the conditions on
+    W, (q, b, k), and to its balance, (q, b); and its value (q,) for the gains of a tangent.
+    """
 
     library: FloatArray
     assigned: IntArray
-    said: FloatArray
+    said: FloatArray | None
+    likely: FloatArray
+    conditions: FloatArray
+    balance: FloatArray
+    value: FloatArray
     unused: int = 0
 
 
@@ -137,10 +145,11 @@ class _Search:
         self._parts = np.zeros(len(status.nodes), dtype=np.int64) if aim.parts is None else aim.parts
         # Rows that publish the same whatever the input is tell nothing: they are always allowed.
         self._outputs, inputs = aim.starts()[0].shape
-        everybody = self._effective(np.ones((1, 1, inputs)), np.zeros_like(self._parts))[:, 0]
-        constants = np.eye(self._outputs)[:, :, None].repeat(inputs, axis=2)
         nobody = np.zeros_like(self._parts)
-        self._pool = [_Found(row[None], nobody, row[None] * everybody[:, None]) for row in constants]
+        self._everybody = self._effective(np.ones((1, 1, inputs)), nobody)
+        self._gains = np.zeros((self._outputs, inputs))
+        constants = np.eye(self._outputs)[:, :, None].repeat(inputs, axis=2)
+        self._pool = [self._found(row[None], nobody, None) for row in constants]
 
     def at_tangent(self, gains: FloatArray, solve: Solve, broken: Broken) -> FloatArray:
         """The weights of what was found, and what is found here, that are best for some gains, (n, q).
@@ -155,9 +164,27 @@ class _Search:
             self._cuts, self._cut = np.vstack([self._cuts, more]), np.concatenate([self._cut, of])
         return weights
 
+    def _found(self, library: FloatArray, assigned: IntArray, said: FloatArray | None) -> _Found:
+        """Rows, and what they come to."""
+        p, balanced = self._aim.shares, self._aim.balanced
+        told = library * self._everybody if said is None else said
+        balance = np.zeros((len(told), 0)) if balanced is None else told @ balanced
+        likely, conditions = (told @ p).sum(axis=0), told @ self._conditions.T
+        return _Found(library, assigned, said, likely, conditions, balance, self._value(told))
+
+    def _value(self, said: FloatArray) -> FloatArray:
+        """What parts (q, b, a) of W are worth, (q,)."""
+        return np.asarray((said * self._gains * self._aim.shares).sum(axis=(1, 2)))
+
+    def _said(self, found: _Found) -> FloatArray:
+        """What parts add to W, (q, b, a)."""
+        return found.library * self._everybody if found.said is None else found.said
+
     def channel(self, weights: FloatArray) -> FloatArray:
         """W (b, a) of an average with weights (n, q)."""
-        return np.asarray(np.einsum("nq,nqba->ba", weights, np.array([found.said for found in self._pool])))
+        used = np.flatnonzero(weights.any(axis=1))
+        said = np.array([self._said(self._pool[place]) for place in used.tolist()])
+        return np.asarray(np.einsum("nq,nqba->ba", weights[used], said))
 
     def averaged(self, weights: FloatArray) -> tuple[FloatArray, IntArray]:
         """One library, and the channel of each history in it."""
@@ -192,8 +219,10 @@ class _Search:
         Prices that swing are damped: rows are found at prices between the last and those for which what can be had at
         most was least (Wentges 1997).
         """
-        aim = self._aim
-        weights, prices, _ = self._average(gains)
+        aim, self._gains = self._aim, gains
+        for found in self._pool:
+            found.value = self._value(self._said(found))
+        weights, prices, _ = self._average()
         least, centre = np.inf, prices
         values: list[float] = []
         for number in range(rounds):
@@ -203,11 +232,11 @@ class _Search:
             if rows is None:
                 break
             said = self._effective(rows.library, rows.assigned)
-            self._pool.append(_Found(rows.library, rows.assigned, said))
+            self._pool.append(self._found(rows.library, rows.assigned, said))
             most = float((said.sum(axis=0) * charged * aim.shares).sum()) - tried.balance.sum()
             if most < least:
                 least, centre = most, tried
-            weights, prices, value = self._average(gains)
+            weights, prices, value = self._average()
             values.append(value)
             enough = _AT_PRICES * aim.scale
             # Rows are chosen by what is expected of histories and W is what people have, so the gap need not close.
@@ -244,27 +273,29 @@ class _Search:
             )
         )
 
-    def _average(self, gains: FloatArray) -> tuple[FloatArray, _Prices, float]:
+    def _average(self) -> tuple[FloatArray, _Prices, float]:
         """The weights (n, q) whose average is best and keeps what it has to; their prices, and its value."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
-        aim, cut = self._aim, self._cut
-        p = aim.shares
-        said = np.array([found.said for found in self._pool])
-        count, number, outputs, _ = said.shape
-        values = (said * gains * p).sum(axis=(2, 3)).ravel()
+        aim, cut, pool = self._aim, self._cut, self._pool
+        count, number, outputs = len(pool), *pool[0].conditions.shape[:2]
+        values = np.concatenate([found.value for found in pool])
         # An output's conditions, by its own probability, so that the solver's tolerance is relative to it.
-        likely = np.maximum((said @ p).sum(axis=1).max(axis=0), 1e-12)
-        of_all = (said @ self._conditions.T) / likely[:, None]
-        of_some = np.einsum("nqma,ma->nqm", said[:, :, cut], self._cuts) / likely[cut]
+        likely = np.maximum(np.array([found.likely for found in pool]).max(axis=0), 1e-12)
+        of_all = np.array([found.conditions for found in pool]) / likely[:, None]
+        of_some = np.zeros((count, number, 0))
+        if len(cut):
+            said = np.array([self._said(found)[:, cut] for found in pool])
+            of_some = np.einsum("nqma,ma->nqm", said, self._cuts) / likely[cut]
         table = np.concatenate([of_all.reshape(count, number, -1), of_some], axis=2) + _ROOM / number
         # What tells nothing meets every condition, or it could not be met at all.
         table[:outputs] -= np.maximum(table[:outputs].sum(axis=1, keepdims=True), 0.0) / number
         equal = np.tile(np.eye(number), count)
         if aim.balanced is not None:
             wanted = aim.balanced[aim.balanced > 0]
-            equal = np.vstack([equal, (said @ aim.balanced / wanted).reshape(-1, outputs).T])
+            balance = np.array([found.balance for found in pool]) / wanted
+            equal = np.vstack([equal, balance.reshape(-1, outputs).T])
         # The stubs say that there may be no solution, which the status says.
         solved: Any = linprog
         for method in ("highs-ds", "highs-ipm"):
@@ -283,10 +314,10 @@ class _Search:
             return self._constants(values.reshape(count, number), cut)
         prices = np.maximum(-result.ineqlin.marginals, 0.0)
         of_rows = prices[: len(prices) - len(cut)].reshape(outputs, -1) / likely[:, None]
-        balance = np.zeros(outputs) if aim.balanced is None else np.asarray(result.eqlin.marginals[number:])
+        of_balance = np.zeros(outputs) if aim.balanced is None else np.asarray(result.eqlin.marginals[number:])
         return (
             np.maximum(result.x, 0.0).reshape(count, number),
-            _Prices(of_rows, prices[len(prices) - len(cut) :] / likely[cut], balance),
+            _Prices(of_rows, prices[len(prices) - len(cut) :] / likely[cut], of_balance),
             float(-result.fun),
         )
 

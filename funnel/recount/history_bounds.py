@@ -21,8 +21,8 @@ from fractions import Fraction
 
 from funnel.errors import FunnelError
 from funnel.recount.channel import by_secret
-from funnel.recount.chapters import Rows, Tree
-from funnel.recount.packed import ONE
+from funnel.recount.chapters import WHOLE, Rows, Tree
+from funnel.recount.packed import ONE, packed, unpacked, width_for
 from funnel.recount.path_distributions import HistoryDistribution
 from funnel.recount.promise import Group, Promise
 from funnel.recount.ratios import Ratio, Side, largest, level_above, worse
@@ -92,7 +92,7 @@ def judge_history(
 
     Notes
     -----
-    O(c w) products for w weights that are not zero, and O(b c) comparisons; O(b c²) for ldp.
+    O(w) products for w weights that are not zero, and O(b c) comparisons; O(b c²) for ldp.
     """
     by_cell, excess = by_secret(distribution.cells, len(distribution.cells) // len(shares)), distribution.excess
     masses, posteriors = list(map(sum, by_cell)), list(_posteriors(by_cell, rows))
@@ -125,11 +125,12 @@ def _decided(found: bool | None) -> bool:
 
 
 def _posteriors(by_cell: Sequence[Sequence[int]], rows: Rows) -> Iterator[list[int]]:
-    """N of the outputs that can be drawn."""
+    """N of the outputs that can be drawn; all secrets side by side in one product."""
+    width = width_for(max(map(sum, by_cell)) * WHOLE)
+    cells = [packed(column, width) for column in zip(*by_cell, strict=True)]
     for row in rows:
-        masses = [sum([part[x] * weight for x, weight in row]) for part in by_cell]
-        if any(masses):
-            yield masses
+        if masses := sum([cells[x] * weight for x, weight in row]):
+            yield unpacked(masses, len(by_cell), width)
 
 
 def _worse(

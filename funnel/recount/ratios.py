@@ -39,12 +39,13 @@ class Ratio:
     value: Fraction | None = Fraction(1)
     excess: int = 0
 
-    @property
+    @cached_property
     def upper(self) -> Fraction | None:
         """What it is at most, whichever of the numbers between its limits it was made of; None if that is infinite."""
         if self.value is None or self.excess >= ONE:
             return None
-        return self.value * ONE / (ONE - self.excess) if self.excess else self.value
+        above, below = self.value.as_integer_ratio()
+        return Fraction(above * ONE, below * (ONE - self.excess)) if self.excess else self.value
 
     @property
     def nats(self) -> float:

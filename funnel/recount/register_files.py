@@ -35,6 +35,7 @@ from funnel.recount.register_tables import (
     file_digest,
     require_columns,
 )
+from funnel.recount.run_results import once
 
 if TYPE_CHECKING:
     import duckdb
@@ -195,7 +196,7 @@ def _distributions(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveDist
 
 
 def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
-    """Read one entry, with all of its tables but that of the people.
+    """Read one entry, with all of its tables but that of the people; the same files are read once in a run.
 
     Raises
     ------
@@ -208,20 +209,28 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         files = {str(name): str(digest) for name, digest in said["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(folder / ENTRY, "is no entry of a register") from None
-    tables: dict[str, list[tuple[Any, ...]]] = {}
-    for name, columns in COLUMNS.items():
-        if name in (PEOPLE, ROWS, FORGOTTEN, DONORS) or (name == EXPECTED and name not in files):
-            continue
+    of_people = (PEOPLE, ROWS, FORGOTTEN, DONORS)
+    names = [name for name in COLUMNS if name not in of_people and (name != EXPECTED or name in files)]
+    for name in names:
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
-        require_columns(database, folder / name)
-        chosen = ", ".join(columns)
-        query = f"SELECT {chosen} FROM read_parquet($FILE)"
-        tables[name] = asked(database, folder / name, query, failed="cannot be read as parquet")
-    try:
-        return _entry(folder, said, tables, hashlib.sha256(text).hexdigest())
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise damaged(folder / ENTRY, "does not fit its tables") from None
+    digest = hashlib.sha256(text).hexdigest()
+
+    def fitted() -> Entry:
+        tables = {name: _table(database, folder / name) for name in names}
+        try:
+            return _entry(folder, said, tables, digest)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            raise damaged(folder / ENTRY, "does not fit its tables") from None
+
+    # The digests of the tables are in the text of the entry.
+    return once(fitted, lambda: (str(folder), digest))
+
+
+def _table(database: duckdb.DuckDBPyConnection, place: Path) -> list[tuple[Any, ...]]:
+    require_columns(database, place)
+    query = f"SELECT {', '.join(COLUMNS[place.name])} FROM read_parquet($FILE)"
+    return asked(database, place, query, failed="cannot be read as parquet")
 
 
 def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any, ...]]], digest: str) -> Entry:
@@ -330,13 +339,13 @@ def _given(kind: Any, said: object) -> Any:
 
 
 def _channels(rows: Sequence[tuple[int, ...]], b: int) -> dict[int, Rows]:
-    found: dict[int, list[dict[int, int]]] = {}
+    found: dict[int, dict[int, dict[int, int]]] = {}
     for channel, x, y, weight in rows:
-        of_channel = found.setdefault(channel, [{} for _ in range(b)])
-        if y < 0 or x in of_channel[y]:
+        row = found.setdefault(channel, {}).setdefault(y, {})
+        if not 0 <= y < b or x in row:
             raise ValueError
-        of_channel[y][x] = weight
-    return {k: tuple(tuple(sorted(row.items())) for row in of_channel) for k, of_channel in found.items()}
+        row[x] = weight
+    return {k: tuple(tuple(sorted(of.get(y, {}).items())) for y in range(b)) for k, of in found.items()}
 
 
 def _effective(rows: Sequence[tuple[int, ...]], b: int, a: int) -> tuple[tuple[int, ...], ...]:

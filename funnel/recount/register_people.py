@@ -239,7 +239,6 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
     people: Counter[int] = Counter()
     by_channel: Counter[tuple[int, int]] = Counter()
     by_output, impossible = [0] * chapter.b, 0
-    possible = {(k, y, x) for k, rows in chapter.channels.items() for y, row in enumerate(rows) for x, _ in row}
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
     for (node, x), count in tallied(database, entry.rows, query).items():
         if not chapter.first <= node < chapter.first + len(chapter.parents):
@@ -249,7 +248,7 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
         people[before] += count
         by_channel[channel, x] += count
         by_output[y] += count
-        impossible += count if (channel, y, x) not in possible else 0
+        impossible += 0 if any(x == place for place, _ in chapter.channels[channel][y]) else count
     return Followed(people, by_channel, tuple(by_output), impossible)
 
 

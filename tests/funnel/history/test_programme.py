@@ -12,7 +12,10 @@ from scipy.optimize import linprog
 
 from funnel import ALIP, LDP, LIP, PML, PerfectPrivacy, SolverError
 from funnel.history import programme, tangent
+from funnel.history.conditions import Conditions, binding_rows
+from funnel.history.history_groups import Group, GroupProgrammes
 from funnel.history.programme import Rows, RowSearch
+from funnel.history.shared_channel import SharedChannel
 from funnel.solver.budget import Budget
 
 GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), PML(0.4), LDP(0.7), LDP(0.0), PerfectPrivacy()]
@@ -202,6 +205,59 @@ def test_neither_does_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> 
         assert np.array_equal(first.library, second.library)
         assert np.array_equal(first.assigned, second.assigned)
         assert np.array_equal(first.bounds, second.bounds)
+
+
+def programmes(given_case: dict[str, Any], guarantee: Any) -> GroupProgrammes:
+    distributions, masses, prior_of = (given_case[name] for name in ("distributions", "masses", "prior_of"))
+    cone = binding_rows(guarantee.posterior_cone(given_case["prior"]))
+    return GroupProgrammes(distributions, masses, masses.sum(axis=1), prior_of, [cone], None, given_case["gains"])
+
+
+@pytest.mark.parametrize("guarantee", [LIP(0.5), ALIP(0.4, 0.9), PerfectPrivacy()])
+def test_who_is_alone_is_judged_as_a_group_of_one_is(guarantee: Any) -> None:
+    given_case = case(8, 60, 2, 5, 6, 0.9, 0.3)
+    asked = programmes(given_case, guarantee)
+    for h, found in enumerate(asked.solve([Group(np.array([h])) for h in range(60)], 0, np.inf)):
+        own = Conditions.of(given_case["distributions"][h : h + 1], asked.cones[0])
+        again = SharedChannel.for_needs(
+            found.channel, own.needs(found.channel), found.bounds, found.prices, found.work, found.judging
+        ).valued(given_case["masses"][h : h + 1], given_case["gains"])
+        for name in ("constant", "levels", "values"):
+            assert np.array_equal(getattr(found, name), getattr(again, name)), name
+
+
+def test_a_chain_of_programmes_has_the_channels_that_each_has_by_itself() -> None:
+    given_case = case(9, 40, 3, 5, 5, 0.6)
+    asked = programmes(given_case, LIP(0.5))
+    together = asked.solve([Group(np.array([h])) for h in range(40)], 0, np.inf)
+    for h, found in enumerate(together):
+        (alone,) = asked.solve([Group(np.array([h]))], 0, np.inf)
+        assert found.values[0] == pytest.approx(alone.values[0], rel=1e-6, abs=1e-12)
+        assert found.values[0] <= found.bounds[0] + 1e-9
+        assert found.work > 0
+
+
+def test_no_round_of_cutting_planes_is_begun_once_the_work_is_done() -> None:
+    given_case = case(3, 80, 2, 6, 6, 0.7)
+    asked, groups = programmes(given_case, LIP(0.5)), [np.arange(40), np.arange(40, 80)]
+    without, ended, free = (
+        asked.solve([Group(members) for members in groups], rounds, work)
+        for rounds, work in ((0, np.inf), (tangent.ROUNDS, 0.0), (tangent.ROUNDS, np.inf))
+    )
+    assert [one.work for one in ended] == [one.work for one in without]
+    assert all(one.work < more.work for one, more in zip(ended, free, strict=True))
+    # What the first programme took counts for the second.
+    some = asked.solve([Group(members) for members in groups], tangent.ROUNDS, without[0].work + 1.0)
+    assert some[0].work > without[0].work
+    assert some[1].judging < free[1].judging
+    # A channel that members break more still keeps their conditions, with more of a constant row.
+    cone = asked.cones[0]
+    for members, one in zip(groups, ended, strict=True):
+        can = one.levels >= 0
+        assert can.any()
+        for h, level in zip(members[can].tolist(), one.levels[can].tolist(), strict=True):
+            assert violation(given_case["distributions"][h], cone, one.at_level(level)) <= 1e-9
+        assert (one.values[can] <= one.bounds[can] + 1e-9).all()
 
 
 def test_more_channels_miss_less() -> None:
