@@ -29,12 +29,12 @@ from funnel.recount.register_tables import (
     PEOPLE,
     ROWS,
     Count,
-    asked,
     damaged,
     file_content,
     file_digest,
-    require_columns,
+    table_rows,
 )
+from funnel.recount.run_results import once
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _Observers = Annotated[tuple[str, ...], lambda said: said in (("transitions",), ("transitions", "mover-stayer"))]
 _Secrets = Annotated[str, lambda said: said in ("all", "current")]
 _Pair = Annotated[tuple[Count, ...], lambda said: len(said) == 2]
+# Those that an entry is read with; tables of people are as large as these are many, and counted by queries.
+_TABLES = tuple(name for name in COLUMNS if name not in (PEOPLE, ROWS, FORGOTTEN, DONORS))
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -208,20 +210,21 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         files = {str(name): str(digest) for name, digest in said["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(folder / ENTRY, "is no entry of a register") from None
-    tables: dict[str, list[tuple[Any, ...]]] = {}
-    for name, columns in COLUMNS.items():
-        if name in (PEOPLE, ROWS, FORGOTTEN, DONORS) or (name == EXPECTED and name not in files):
-            continue
+    names = [name for name in _TABLES if name != EXPECTED or name in files]
+    for name in names:
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
-        require_columns(database, folder / name)
-        chosen = ", ".join(columns)
-        query = f"SELECT {chosen} FROM read_parquet($FILE)"
-        tables[name] = asked(database, folder / name, query, failed="cannot be read as parquet")
-    try:
-        return _entry(folder, said, tables, hashlib.sha256(text).hexdigest())
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise damaged(folder / ENTRY, "does not fit its tables") from None
+    digest = hashlib.sha256(text).hexdigest()
+
+    def whole() -> Entry:
+        tables = {name: table_rows(database, folder / name) for name in names}
+        try:
+            return _entry(folder, said, tables, digest)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            raise damaged(folder / ENTRY, "does not fit its tables") from None
+
+    # The text has the digests of the tables, which are those of the files as they are now.
+    return replace(once(whole, lambda: digest), folder=folder)
 
 
 def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any, ...]]], digest: str) -> Entry:
