@@ -142,9 +142,11 @@ def test_watching_without_a_server_says_what_to_do(tmp_path: Path, stage: Stage)
 
 
 def use_the_server_of_the_environment() -> None:
-    """For a command of a process that knew another one when it imported the orchestrator."""
+    """For a command of a process that knew another one when it imported the orchestrator; tried again at once."""
+    import httpcore
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
+    httpcore.NetworkBackend.sleep = lambda *_: None  # type: ignore[method-assign]
     _UNTIL_THE_END.enter_context(temporary_settings({PREFECT_API_URL: os.environ["PREFECT_API_URL"]}))
 
 
