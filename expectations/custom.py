@@ -30,7 +30,7 @@ with warnings.catch_warnings():
         InMemoryStoreBackendDefaults,
         ProgressBarsConfig,
     )
-    from great_expectations.execution_engine import ExecutionEngine
+    from great_expectations.execution_engine.execution_engine import ExecutionEngine
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import BatchExpectation
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
