@@ -30,17 +30,21 @@ with warnings.catch_warnings():
         InMemoryStoreBackendDefaults,
         ProgressBarsConfig,
     )
+    from great_expectations.execution_engine.execution_engine import ExecutionEngine
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import BatchExpectation
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+    from great_expectations.validator.validator import ValidationDependencies
 
 _LISTED = 3
 Lines = list[dict[Hashable, Any]]
 """A table of evidence, line by line."""
 
 
+# By the batch and how it is validated, what expectations on a table of evidence need.
+_NEEDED: dict[str, ValidationDependencies] = {}
 Finding = tuple[Any, Any, str | None]
 """What was observed and what is expected, ready for JSON; and by how much it fails, as a sentence, or None."""
 
@@ -66,6 +70,15 @@ class ReleaseExpectation(BatchExpectation):
         if self._written is None:
             self._written = super().configuration
         return self._written
+
+    def get_validation_dependencies(
+        self, execution_engine: ExecutionEngine | None = None, runtime_configuration: dict[str, Any] | None = None
+    ) -> ValidationDependencies:
+        """The lines of the table: the same for all expectations on it, of which the library asks each of them twice."""
+        asked = f"{self.configuration.kwargs.get('batch_id')} {runtime_configuration}"
+        if asked not in _NEEDED:
+            _NEEDED[asked] = super().get_validation_dependencies(execution_engine, runtime_configuration)
+        return _NEEDED[asked]
 
     @property
     def check_name(self) -> str:

@@ -224,6 +224,8 @@ def _serve() -> None:
     served = "PREFECT_API_URL" in os.environ
     for name in (*_ALWAYS, *(_ORCHESTRATED if served else ())):
         importlib.import_module(name)
+    if served:
+        end_flows_at_once()
     for name in _WHOLE:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             importlib.import_module(found.name)
@@ -261,6 +263,13 @@ def _serve() -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def end_flows_at_once() -> None:
+    """Flows of this process do not say now and then that they live: each would wait a second for who says it."""
+    from prefect.flow_engine import BaseFlowRunEngine
+
+    setattr(BaseFlowRunEngine, "heartbeat_seconds", None)  # noqa: B010
 
 
 def _compile_templates() -> None:

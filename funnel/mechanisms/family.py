@@ -8,22 +8,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from funnel.alphabet import Alphabet
 from funnel.certificate import Weighting
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees.base import Guarantee
+from funnel.guarantees.base import Guarantee, OutputGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.false_position import LARGEST_PARAMETER, parameter_at
 from funnel.mechanisms.memory import table_memory
 from funnel.naming import name_outputs
 from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol, WeightArray
+from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 from funnel.solver.budget import Budget
 from funnel.solver.work import decision_work, require_decision
 
 _STEPS = 60
+# How far from the parameter that levels in floats find two are decided, as a share of it: far more than their error.
+_AROUND = 2.0**-43
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,29 +298,57 @@ class _Calibrating:
         return Calibration(0.0, self.weakest(), finished)
 
     def by_decisions(self, precision: float) -> Calibration:
-        """By bisection on the exact decision."""
+        """By bisection on the exact decision, which is not made where two decisions before settle it."""
+        return self.bisected(precision, *self.around()) or self.bisected(precision, 0.0, math.inf) or self.pure_noise()
+
+    def pure_noise(self) -> Calibration:
+        """The weakest protocol: where all its outputs tell next to nothing, all must be compared exactly."""
+        return Calibration(0.0, self.weakest(), not self.budget.expired)
+
+    def around(self) -> tuple[float, float]:
+        """A parameter that meets the guarantee and one that does not, both decided: as close as levels in floats find.
+
+        0 and infinity where they find none.
+        """
+        joint, guarantee, budget = self.joint, self.guarantee, self.budget
+        if not isinstance(guarantee, OutputGuarantee):
+            return 0.0, math.inf
+
+        def level_at(alpha: float) -> float:
+            weights = self.candidate(alpha)
+            return float(guarantee.output_levels(joint, weights[weights.any(axis=1)] / np.float64(DENOMINATOR)).max())
+
+        work = decision_work(joint, guarantee, len(self.family(0.0)))
+        near = parameter_at(level_at, guarantee.budget, _AROUND / 4, guarantee.budget, budget=budget, work=work)
+        low, high = near * (1 - _AROUND), near * (1 + _AROUND)
+        if not 0 < low < high < LARGEST_PARAMETER or not budget.allows(2 * work):
+            return 0.0, math.inf
+        decided = self.weights_at(low) is not None and self.weights_at(high) is None
+        return (low, high) if decided else (0.0, math.inf)
+
+    def bisected(self, precision: float, feasible: float, infeasible: float) -> Calibration | None:
+        """By bisection where parameters up to one meet the guarantee, and those from another one on do not.
+
+        Its end is that of a bisection which decides every parameter on its way, since levels increase. None where no
+        parameter is found that is decided to meet the guarantee.
+        """
         low, high, best = 0.0, math.inf, None
-        while math.isinf(high):
-            if best is not None and self.budget.expired:
-                return Calibration(low, best, False)
-            middle = min(2 * low if low else max(self.guarantee.budget, 2.0**-20), LARGEST_PARAMETER)
-            if (found := self.weights_at(middle)) is None:
-                high = middle
-            elif middle == LARGEST_PARAMETER:
-                return Calibration(middle, found, True)
-            else:
-                low, best = middle, found
         finished = True
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            if not low < middle < high or high - low <= precision * high:
+        for _ in range(2 * _STEPS):
+            if math.isinf(high):
+                middle = min(2 * low if low else max(self.guarantee.budget, 2.0**-20), LARGEST_PARAMETER)
+            else:
+                middle = (low + high) / 2
+            if not low < middle < high or (high - low <= precision * high < math.inf):
                 break
-            if self.budget.expired:
+            if low and self.budget.expired:
                 finished = False
                 break
-            if (found := self.weights_at(middle)) is not None:
+            found = self.weights_at(middle) if feasible < middle < infeasible else None
+            if found is not None or middle <= feasible:
                 low, best = middle, found
             else:
                 high = middle
-        # The weakest protocol comes last: where all its outputs tell next to nothing, all must be compared exactly.
-        return Calibration(low, self.weakest() if best is None else best, finished)
+        if low and best is None:
+            best = self.weights_at(low)
+        return None if best is None else Calibration(low, best, finished)

@@ -12,6 +12,7 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,49 +26,76 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@dataclass(frozen=True)
+class _Described:
+    """What a parquet file says of its columns: their names and whether they are too wide, their types, and zones."""
+
+    fields: list[tuple[str, bool]]
+    kinds: list[str]
+    zones: dict[str, str]
+
+
 class ParquetReader(TypedReader):
     """Reads parquet files."""
 
+    _last: tuple[object, _Described] | None = None
+
     def names(self, file: Path, shown: str) -> tuple[str, ...]:
-        return tuple(name for name, _ in _top_level(self._schema(file, shown)))
+        return tuple(name for name, _ in self._fields(file, shown))
 
     def table(self, file: Path, shown: str, columns: Sequence[str]) -> str:
-        aliases = ", ".join(f"c{k}" for k in range(len(self.names(file, shown))))
+        aliases = ", ".join(f"c{k}" for k in range(len(self._described(file, shown).fields)))
         return f"{_table(file)} AS source({aliases})"
 
     def layout(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, tuple[int, Kind]]:
-        fields = _top_level(self._schema(file, shown))
-        described = self._query(shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
-        stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
-        zones = zones_of(self._query(shown, stored, [_escaped(file)]), shown)
-        if len(fields) != len(described):
-            raise DataError(
-                f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again"
-            )
+        described = self._described(file, shown)
         layout: dict[str, tuple[int, Kind]] = {}
-        for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
+        for place, ((name, wide), stored) in enumerate(zip(described.fields, described.kinds, strict=True)):
             if name not in columns:
                 continue
             if name in layout:
                 raise DataError(f"{shown} has the column {name!r} more than once")
-            kind = "decimal" if entry[1].startswith("DECIMAL(") else KINDS.get(entry[1])
+            kind = "decimal" if stored.startswith("DECIMAL(") else KINDS.get(stored)
             if kind is None or wide:
                 raise unknown_type(name, shown)
-            zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
-            layout[name] = (place, Kind(kind, zones.get(name, "UTC") if zoned else None))
+            zoned = stored in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+            layout[name] = (place, Kind(kind, described.zones.get(name, "UTC") if zoned else None))
         return layout
 
-    def _schema(self, file: Path, shown: str) -> list[tuple[str, int | None, str | None, int | None]]:
-        """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
+    def _described(self, file: Path, shown: str) -> _Described:
+        """Asked once of the file that was read last: whoever reads it sees that its content stays the same."""
+        try:
+            state = file.stat()
+        except OSError:
+            raise self._unreadable(shown) from None
+        same = (file, state.st_ino, state.st_size, state.st_mtime_ns)
+        if self._last is None or self._last[0] != same:
+            fields = self._fields(file, shown)
+            described = self._query(shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
+            if len(fields) != len(described):
+                raise DataError(
+                    f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again"
+                )
+            stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
+            zones = zones_of(self._query(shown, stored, [_escaped(file)]), shown)
+            self._last = same, _Described(fields, [str(entry[1]) for entry in described], zones)
+        return self._last[1]
+
+    def _fields(self, file: Path, shown: str) -> list[tuple[str, bool]]:
+        # Name, number of children, logical type and precision of all nodes of the schema, a tree in order.
         nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
-        return self._query(shown, nodes, [_escaped(file)])
+        return _top_level(self._query(shown, nodes, [_escaped(file)]))
 
     def _query(self, shown: str, query: str, names: list[str]) -> list[Any]:
         """All rows that answer a question about a file itself."""
         with suppress(failure()):
             return self.database.execute(query, names).fetchall()
         # Raised outside the handler: the original message may quote the file.
-        raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
+        raise self._unreadable(shown)
+
+    @staticmethod
+    def _unreadable(shown: str) -> DataError:
+        return DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
 
 
 def _top_level(schema: list[tuple[str, int | None, str | None, int | None]]) -> list[tuple[str, bool]]:

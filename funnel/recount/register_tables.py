@@ -91,21 +91,26 @@ def asked(
         raise damaged(path, failed) from None
 
 
-def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """See that a table of a register has its columns, and no others.
+def table_rows(database: duckdb.DuckDBPyConnection, path: Path, limit: str = "") -> list[tuple[Any, ...]]:
+    """The rows of a table of a register, which has its columns and no others.
 
     Raises
     ------
     DataError
         If it has others, or is no parquet file.
     """
-    query = "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet($FILE))"
-    found = asked(database, path, query, failed="cannot be read as parquet")
-    if dict(found) != COLUMNS[path.name]:
+    rows = asked(database, path, f"SELECT * FROM read_parquet($FILE) {limit}", failed="cannot be read as parquet")
+    if [(name, str(kind)) for name, kind, *_ in database.description or ()] != list(COLUMNS[path.name].items()):
         raise DataError(
             f"{path} has other columns than this version of funnel reads; check it with the version that wrote it, or "
             "restore the register from a backup if somebody changed it"
         )
+    return rows
+
+
+def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """See that a table of a register has its columns, as `table_rows` does, and read no row."""
+    table_rows(database, path, "LIMIT 0")
 
 
 def _is_count(number: int) -> bool:

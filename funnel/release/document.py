@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self, TypeVar, get_args
 
@@ -44,27 +44,27 @@ def dump(content: Any) -> bytes:
 
     Lists and objects without others in them are a line each: tables take a third less than number by number.
     """
-    return ("".join(_written(content, "\n")) + "\n").encode()
+    parts: list[str] = []
+    _write(content, "\n", parts.append)
+    return ("".join(parts) + "\n").encode()
 
 
 _NESTED = (dict, list, tuple)
 _inline = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
 
 
-def _written(content: Any, line: str) -> Iterator[str]:
-    """The text of a value; ``line`` is the break, with its indentation, before what ends it."""
+def _write(content: Any, line: str, add: Callable[[str], None]) -> None:
+    """Add the text of a value; ``line`` is the break, with its indentation, before what ends it."""
     named = isinstance(content, dict)
     inner = content.values() if named else content
     if not isinstance(content, _NESTED) or not any(isinstance(one, _NESTED) for one in inner):
-        yield _inline(content)
+        add(_inline(content))
         return
     first, last = "{}" if named else "[]"
-    names = sorted(content) if named else range(len(content))
-    for number, name in enumerate(names):
-        key = f"{_inline(name)}: " if named else ""
-        yield f"{',' if number else first}{line} {key}"
-        yield from _written(content[name], f"{line} ")
-    yield f"{line}{last}"
+    for number, name in enumerate(sorted(content) if named else range(len(content))):
+        add(f"{',' if number else first}{line} {f'{_inline(name)}: ' if named else ''}")
+        _write(content[name], f"{line} ", add)
+    add(f"{line}{last}")
 
 
 class Part(BaseModel):

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -46,7 +46,13 @@ def smaller(page: str) -> str:
     there = {f".{name}" for names in re.findall('class="([^"]*)"', body) for name in names.split()}
     there |= {f"#{name}" for name in re.findall('id="([^"]*)"', body)}
     there |= set(re.findall(r"<([a-z][a-z0-9]*)", body))
-    return _STYLE.sub(lambda style: "\n" + "\n".join(_used(style.group(), frozenset(there))) + "\n", page)
+    return _STYLE.sub(lambda style: _shorter(style.group(), frozenset(there)), page)
+
+
+# Pages of one kind have the same elements, and the public one is made again by the checks.
+@lru_cache(maxsize=32)
+def _shorter(style: str, there: frozenset[str]) -> str:
+    return "\n" + "\n".join(_used(style, there)) + "\n"
 
 
 def _used(style: str, there: frozenset[str]) -> Iterator[str]:

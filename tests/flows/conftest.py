@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from tests.panel_project import PanelProject
-from tests.stage import Stage, open_stage
+from tests.stage import Stage, end_flows_at_once, open_stage
 from tests.waves import WAVES
 
 # What the server would do again and again beside what it is asked for, which tests neither look at nor wait for.
@@ -138,6 +138,7 @@ def in_process(server: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
         PREFECT_LOGGING_LEVEL: "CRITICAL",
         PREFECT_LOGGING_TO_API_ENABLED: False,
     }
+    end_flows_at_once()
     with temporary_settings(settings):
         yield
 

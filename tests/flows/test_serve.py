@@ -97,7 +97,7 @@ def impatient(project: Path, seconds: float) -> Iterator[tuple[str, int]]:
     server = server_of(project / "releases", "127.0.0.1", 0)
     assert server.RequestHandlerClass.timeout is not None
     with mock.patch.object(server.RequestHandlerClass, "timeout", seconds):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield str(server.server_address[0]), int(server.server_address[1])
         server.shutdown()
     server.server_close()
@@ -122,7 +122,7 @@ def is_closed(slow: socket.socket) -> bool:
 
 def test_whoever_says_it_byte_by_byte_is_not_waited_for(project: Path) -> None:
     """Each byte comes in time, and the request never ends: the connection is closed all the same."""
-    with impatient(project, 2) as address, socket.create_connection(address, timeout=0.05) as slow:
+    with impatient(project, 0.5) as address, socket.create_connection(address, timeout=0.05) as slow:
         assert any(is_closed(slow) for _ in range(1200))
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.waves import COUNTED, WAVES, wave
 PANEL = COUNTED.replace('["income"]', '["income", "kids"]')
 # In the panel.
 PEOPLE = 600
+_UNTIL_THE_END = ExitStack()
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,25 @@ def test_watching_without_a_server_says_what_to_do(tmp_path: Path, stage: Stage)
     assert "Traceback" not in done.stderr
 
 
-def test_a_server_that_does_not_answer_loses_no_change(tmp_path: Path, stage: Stage) -> None:
+def use_the_server_of_the_environment() -> None:
+    """For a command of a process that knew another one when it imported the orchestrator; tried again at once."""
+    import httpcore
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    httpcore.NetworkBackend.sleep = lambda *_: None  # type: ignore[method-assign]
+    _UNTIL_THE_END.enter_context(temporary_settings({PREFECT_API_URL: os.environ["PREFECT_API_URL"]}))
+
+
+def test_a_server_that_does_not_answer_loses_no_change(tmp_path: Path, served: Stage) -> None:
     spec = make_project(tmp_path)
-    nobody = {"PREFECT_API_URL": "http://127.0.0.1:9/api"}
-    assert stage.run("watch", spec, "--once", environment=nobody).status == 0
+    nobody = {
+        "environment": {"PREFECT_API_URL": "http://127.0.0.1:9/api"},
+        "prepare": f"{use_the_server_of_the_environment.__module__}.{use_the_server_of_the_environment.__name__}",
+    }
+    assert served.run("watch", spec, "--once", **nobody).status == 0
     pq.write_table(adult_rows(0, 2000), tmp_path / "people.parquet")
     for _ in range(2):
-        failed = stage.run("watch", spec, "--once", environment=nobody)
+        failed = served.run("watch", spec, "--once", **nobody)
         assert failed.status == 12
         assert "did not take the event" in failed.stderr
         assert "Traceback" not in failed.stderr

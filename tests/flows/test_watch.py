@@ -66,6 +66,8 @@ def test_a_server_that_is_down_is_watched_on_and_told_once_it_is_back(
     spec = make_project(tmp_path, SPEC.replace('"people"', '"outage"'))
     nobody = "http://127.0.0.1:9/api"
     monkeypatch.setenv("PREFECT_API_URL", nobody)
+    # What the client waits before it tries again: a second and a half at every look.
+    monkeypatch.setattr("httpcore.NetworkBackend.sleep", lambda *_: None)
     waits = iter(range(1000))
 
     def meanwhile(what: str, done: int, total: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 import funnel
 from funnel import LDP, LIP, InfeasibleGuarantee, Joint, SpecError
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
+from funnel.mechanisms.family import _Calibrating
 from funnel.mechanisms.grr import grr_matrix
-from funnel.protocol import DENOMINATOR, exact_sums
+from funnel.protocol import DENOMINATOR, WeightArray, exact_sums
 from funnel.rounding import integer_weights
+from funnel.solver.budget import Budget
 from tests.strategies import budgets, joints
 
 kinds = st.sampled_from([LIP, LDP])
@@ -84,6 +87,40 @@ def test_calibration_leaves_nothing_on_the_table(joint: Joint, kind: type[funnel
     identity = integer_weights(np.eye(len(joint.inputs)))
     if not guarantee.holds_for(joint, identity):
         assert level == pytest.approx(epsilon, rel=1e-9)
+
+
+class _Deciding(_Calibrating):
+    """Counts its decisions."""
+
+    decided = 0
+
+    def weights_at(self, alpha: float) -> WeightArray | None:
+        _Deciding.decided += 1
+        return super().weights_at(alpha)
+
+
+@settings(max_examples=40)
+@given(joints(min_inputs=2), kinds, st.floats(0.05, 3), st.sampled_from([0.0, 1e-3]))
+def test_levels_in_floats_spare_decisions_and_change_no_parameter(
+    joint: Joint, kind: type[funnel.Guarantee], epsilon: float, precision: float
+) -> None:
+    """The parameter is that of a bisection that decides every one on its way."""
+
+    def family(alpha: float) -> WeightArray:
+        return integer_weights(grr_matrix(len(joint.inputs), alpha))
+
+    search = _Deciding(family, joint, kind(epsilon), Budget.of(None))
+    before = _Deciding.decided
+    expected = search.bisected(precision, 0.0, math.inf)
+    every = _Deciding.decided - before
+    found = search.by_decisions(precision)
+    some = _Deciding.decided - before - every
+    assert expected is not None
+    assert found.alpha == expected.alpha
+    assert (found.weights == expected.weights).all()
+    assert some <= every + 2
+    if every > 40:
+        assert some < every / 2
 
 
 def test_conditional_reporting_has_the_closed_form_of_the_paper() -> None:
