@@ -273,16 +273,22 @@ class Distributions:
 
 def believed(counted: Recount) -> Mapping[tuple[Symbol, Symbol], int | Fraction]:
     """Records of each secret and input; between parts of classes as many as counts of classes say, not in whole."""
+    found, unit = believed_in_parts(counted)
+    return {pair: Fraction(number, unit) for pair, number in found.items()} if counted.having else found
+
+
+def believed_in_parts(counted: Recount) -> tuple[Mapping[tuple[Symbol, Symbol], int], int]:
+    """The same in whole numbers, and how many of them are a record."""
     if not counted.having:
-        return counted.counts
+        return counted.counts, 1
     table = beliefs(counted.table(counted.secret, counted.inputs), counted.inputs, counted.secret)
-    unit = sum(map(sum, table)) // counted.rows
-    return {
-        (s, x): Fraction(number, unit)
+    found = {
+        (s, x): number
         for s, row in zip(counted.secret, table, strict=True)
         for x, number in zip(counted.inputs, row, strict=True)
         if number
     }
+    return found, sum(map(sum, table)) // counted.rows
 
 
 def _totals(parts: Iterable[tuple[Symbol, int | Fraction]]) -> dict[Symbol, float]:

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from funnel.recount.channel import Symbols, weights_of
-from funnel.recount.plain_distributions import NOISE, believed, mismatch, public_level
+from funnel.recount.plain_distributions import NOISE, believed, believed_in_parts, mismatch, public_level
 from funnel.recount.source import Recount
 
 Json = Mapping[str, Any]
@@ -156,10 +156,15 @@ class PlainUnchanged(PlainStays):
         for size, (level, outside) in worst.items():
             yield size, level, outside
 
+    @cached_property
+    def _believed(self) -> tuple[Mapping[tuple[Symbol, Symbol], int], int]:
+        return believed_in_parts(self.counted)
+
     def _observed(self, some: tuple[int, ...], budget: float) -> tuple[float, float]:
-        seen: dict[tuple[Symbol, Symbol], dict[Symbol, int | Fraction]] = {}
-        people: dict[Symbol, dict[Symbol, int | Fraction]] = {}
-        for (s, x), n in believed(self.counted).items():
+        seen: dict[tuple[Symbol, Symbol], dict[Symbol, int]] = {}
+        people: dict[Symbol, dict[Symbol, int]] = {}
+        records, unit = self._believed
+        for (s, x), n in records.items():
             if not n:
                 continue
             knows = tuple(x[place] for place in some)
@@ -168,7 +173,7 @@ class PlainUnchanged(PlainStays):
             for y, weight in self.rows[x].items():
                 masses = seen.setdefault((knows, y), {})
                 masses[s] = masses.get(s, 0) + n * weight
-        level, outside = 0.0, Fraction(0)
+        level, outside = 0.0, 0
         for (knows, _), masses in seen.items():
             of, shown = people[knows], sum(masses.values())
             group, most = sum(of.values()), 0.0
@@ -179,7 +184,7 @@ class PlainUnchanged(PlainStays):
             level = max(level, most)
             if most > budget * (1 + _TOLERANCE) + _TOLERANCE:
                 outside += shown
-        return level, float(outside / (self.counted.rows * self.whole))
+        return level, outside / (self.counted.rows * unit * self.whole)
 
 
 def share_mismatch(name: str, stated: object, exact: float | None, step: float) -> Iterator[str]:
