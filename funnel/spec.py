@@ -17,7 +17,7 @@ from funnel.databases import Database, resolved
 from funnel.errors import SpecError
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.protocol import INVARIANT
-from funnel.settings.agreement import ROBUST_OVER_VERSIONS, conflicts, together, why_not_by_class
+from funnel.settings.agreement import ROBUST_OVER_VERSIONS, conflicts, together
 from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, DisclosureSettings
 from funnel.settings.fields import Columns, Line, Section, Texts
 from funnel.settings.groups import GroupSettings, Published, read_groups
@@ -28,6 +28,7 @@ from funnel.settings.publication import ApprovalSettings, LedgerSettings, Metada
 from funnel.settings.recode import OTHER, Recode
 from funnel.settings.source import SourceSettings
 from funnel.settings.version_settings import HistorySettings, folder_name
+from funnel.settings.whole_record_agreement import why_not_by_class
 from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
 from funnel.validation_message import validation_sentence
