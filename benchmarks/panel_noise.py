@@ -67,7 +67,7 @@ class Published:
     """A wave as readers have it, beside the true counts: its protocol, counts (b,), and what noise is in these.
 
     ``noise`` has the variance of counts that were put right, ``departed`` what is known of departures of others;
-    ``step`` is what nobody publishes, the channels that these people were drawn from.
+    ``step`` has the channels that these people were drawn from, which are not published.
     """
 
     counted: Joint

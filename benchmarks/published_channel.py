@@ -26,7 +26,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Difference:
-    """Between both channels, of entries P(y|x) of values that somebody has; and of counts, in their standard errors.
+    """How far both channels are apart: entries P(y|x) of values x that occur, and counts in their standard errors.
 
     Counts are those of published values, of real people on average, less what they are taken for: the true counts where
     values are as they are, else what the published channel makes of these.
