@@ -7,6 +7,7 @@ they are needed, and prices of any of its rounds prove a bound on the optimum.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -284,8 +285,11 @@ class _Search:
         for _ in range(_ROUNDS):
             found = programme.solve(gap)
             self._prove(found)
-            families, shares = self._families(found.flows / p, _SLACK * self._gap)
-            shares = np.maximum(shares, self._broken(found.flows).shares)
+            # What flows out of balance seem to reach, no channel does.
+            balanced = in_balance(found.flows, p)
+            families, shares = self._families(balanced, _SLACK * self._gap)
+            shares = np.maximum(shares, self._broken(balanced * p).shares)
+            found = replace(found, value=float(self._worth @ np.diagonal(balanced)))
             done = self._is_done(found, shares, _ENOUGH)
             if not done and gap == least and float(self._worth @ _pooled(shares, p)) <= least:
                 # What is left is the bound, and what the margin takes off it.

@@ -106,7 +106,9 @@ def test_it_is_the_optimum_of_the_whole_programme(
         # What the channel lacks would be an error of search, what the bound lacks one of proof.
         assert found.utility - 1e-12 <= whole.most <= found.utility + 1e-5
         other = proven_weights(joint, guarantee, whole.channel)
-        assert float(worth @ np.diagonal(other)) / DENOMINATOR <= found.bound
+        # By what is lost: weights that are rounded need not sum to one.
+        lost = worth @ (DENOMINATOR - np.diagonal(other)).astype(np.float64)
+        assert 1 - float(lost) / DENOMINATOR <= found.bound
     assert found.utility == pytest.approx(float(worth @ np.diagonal(protocol.matrix)), abs=1e-12)
 
 
@@ -319,6 +321,15 @@ def test_a_search_that_meets_all_conditions_early_goes_on_to_its_gap() -> None:
     found = funnel.optimal(joint, several, 1e-4, time_limit=budget, utility="unchanged")
     assert found.gap <= 1e-4
     assert budget.spent < 2 * UNITS_A_SECOND
+
+
+def test_a_search_is_not_done_by_flows_that_are_out_of_balance() -> None:
+    """Rare values: flows that rounding left .3 % out of balance seemed to reach more than the proven bound."""
+    joint = Joint.from_table(ADULT, secret=["income"], inputs=["education", "sex"])
+    budget = Budget.of(60)
+    found = funnel.optimal(joint, funnel.parse_guarantee("rsrlip:1.0,0.05"), time_limit=budget, utility="unchanged")
+    assert found.gap <= 1e-6
+    assert budget.spent < 10 * UNITS_A_SECOND
 
 
 def test_with_the_secret_published_every_pair_is_drawn_whether_it_occurs_or_not() -> None:
