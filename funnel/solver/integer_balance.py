@@ -84,6 +84,9 @@ def in_balance(flows: FloatArray, distribution: FloatArray) -> FloatArray:
             # Entries that could give their part and not notice.
             giving = flows[o] > _UNNOTICED * amount * distribution / distribution[o]
             part = np.where(giving, distribution, 0.0)
+            if not giving.any() or (part * amount > flows[o] * part.sum()).any():
+                # Far from balance all give the same share.
+                part = flows[o].copy()
             part *= amount / part.sum()
             flows[o] -= part
             flows[y] += part

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
 import funnel
@@ -28,7 +29,7 @@ from funnel.recount.levels import plain_level
 from funnel.solver import invariant
 from funnel.solver.budget import UNITS_A_SECOND, Budget
 from funnel.solver.conditions import Conditions
-from funnel.solver.integer_balance import IMBALANCE, imbalance, proven_weights
+from funnel.solver.integer_balance import IMBALANCE, imbalance, in_balance, proven_weights
 from funnel.solver.interior import InteriorProgramme
 from funnel.solver.invariant import counted
 from tests.funnel.guarantees.known import noisy_tables
@@ -321,6 +322,18 @@ def test_a_search_that_meets_all_conditions_early_goes_on_to_its_gap() -> None:
     found = funnel.optimal(joint, several, 1e-4, time_limit=budget, utility="unchanged")
     assert found.gap <= 1e-4
     assert budget.spent < 2 * UNITS_A_SECOND
+
+
+@given(
+    arrays(np.float64, (4, 4), elements=st.floats(0, 1)),
+    st.lists(st.sampled_from([1e-6, 1e-3, 0.1, 1.0]), min_size=4, max_size=4),
+)
+def test_flows_however_far_from_balance_come_into_it(flows: FloatArray, sizes: list[float]) -> None:
+    distribution = np.array(sizes) / np.sum(sizes)
+    channel = in_balance((flows + 1e-9) * distribution, distribution)
+    assert channel.min() >= -1e-12
+    assert np.abs(channel.sum(axis=0) - 1).max() <= 1e-12
+    assert np.abs(channel @ distribution - distribution).max() <= 1e-12
 
 
 def test_a_search_is_not_done_by_flows_that_are_out_of_balance() -> None:
