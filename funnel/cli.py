@@ -20,7 +20,12 @@ __all__ = ["STOPPED", "json_option", "main", "spec_argument"]
 @main.command("init")
 @click.argument("source")
 @click.option("--secret", "secrets", multiple=True, metavar="A[,B]", help="Columns that are sensitive.")
-@click.option("--publish", multiple=True, metavar="A,B|all", help="Columns to publish, or all that can be.")
+@click.option(
+    "--publish",
+    multiple=True,
+    metavar="A,B|all",
+    help="Columns to publish; all adds those that can be, not the secret.",
+)
 @click.option("--key", multiple=True, metavar="ID", help="Column that identifies a person, who has one row.")
 @click.option("--unit", multiple=True, metavar="ID", help="Column that identifies a person, who may have several rows.")
 @click.option("--people", type=click.Choice(["same", "different"]), help="Whether a person may be in a later version.")
@@ -67,14 +72,14 @@ def init_command(
 
     answers = None
     if secrets or publish or key or unit or people or known:
-        secret, every = names_in(secrets), names_in(publish)
-        if not secret or not every:
+        secret, published = names_in(secrets), names_in(publish)
+        if not secret or not published:
             raise SpecError(
                 "a spec that is released as it stands needs --secret and --publish; give both, or none for a draft"
             )
         answers = Answers(
             secret,
-            None if every == ("all",) else every,
+            published,
             names_in(key),
             names_in(unit),
             people,

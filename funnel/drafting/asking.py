@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from funnel.drafting.choice import Answers
+from funnel.drafting.choice import EVERY, Answers
 from funnel.drafting.look import Look
 from funnel.drafting.roles import Roles
 from funnel.wording import did_you_mean, listed, names_in, printable
@@ -30,9 +30,9 @@ def ask(look: Look, roles: Roles) -> Answers | None:
     if not secret:
         return None
     publish = _columns(
-        "2. Which columns are published (names with commas, or all)?", ",".join(_first(roles, secret)), names, "all"
+        "2. Which columns are published (names with commas, or all)?", ",".join(_first(roles, secret)), names, EVERY
     )
-    chosen = Answers(secret, None if publish == ("all",) else publish)
+    chosen = Answers(secret, publish)
     # A column that is named so and repeats tells of people more than a number of every record.
     persons = [one for one in roles.people if one.named_as_person()]
     tells = [*persons, *roles.keys, *roles.people]
@@ -91,7 +91,7 @@ def _columns(question: str, default: str, names: list[str], other: str | None = 
             return (other,)
         found = names_in((text,), names)
         for name in found:
-            if name not in names:
+            if name not in names and not name == other == EVERY:
                 raise click.BadParameter(f"there is no column {name!r}{did_you_mean(name, names)}")
         return found
 

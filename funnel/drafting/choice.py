@@ -36,6 +36,8 @@ _RECORDS, _RAREST, _RAREST_ROBUST, _SECRET_RECORDS = 25, 10, 40, 300
 _RECORDS_PUBLISHED, _RAREST_PUBLISHED = 50, 20
 # Values of the secret, and the share of the records that one has at least.
 _SECRETS, _SECRET_SHARE = 6, 0.02
+# In place of a published column: all that can be.
+EVERY = "all"
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Answers:
     ----------
     secret : tuple of str
         Sensitive columns.
-    publish : tuple of str or None
-        Columns to publish; None for all that can be.
+    publish : tuple of str
+        Columns to publish; "all" adds all that can be, but for the secret.
     key, unit : tuple of str
         Columns that identify a person: one row each, or several.
     people : "same", "different" or None
@@ -57,7 +59,7 @@ class Answers:
     """
 
     secret: tuple[str, ...]
-    publish: tuple[str, ...] | None
+    publish: tuple[str, ...]
     key: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
     people: str | None = None
@@ -379,9 +381,11 @@ def _named(
     look: Look, roles: Roles, answers: Answers, columns: dict[str, Column]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """The secret and published columns, checked, and what was left out of all of them."""
+    every = EVERY in answers.publish and EVERY not in columns
+    asked = tuple(name for name in answers.publish if not (every and name == EVERY))
     for option, names in (
         ("--secret", answers.secret),
-        ("--publish", answers.publish or ()),
+        ("--publish", asked),
         ("--key", answers.key),
         ("--unit", answers.unit),
         ("--known", answers.known),
@@ -395,13 +399,13 @@ def _named(
             others = f"; {look.doubt}" if look.doubt else f"{did_you_mean(name, columns)}; it has {listed(columns)}"
             raise SpecError(f"{option} names {name!r}, which the source does not have{others}")
     for name in answers.known:
-        if name in answers.secret or name not in (answers.publish or columns):
+        if name in answers.secret or name not in (columns if every else asked):
             raise SpecError(
                 f"--known names {name!r}, and observers may know published columns that are not secret; publish it, or "
                 "take it out"
             )
     tells = {column.name for column in (*roles.keys, *roles.people)} | {*answers.key, *answers.unit}
-    for option, names in (("--secret", answers.secret), ("--publish", answers.publish or ())):
+    for option, names in (("--secret", answers.secret), ("--publish", asked)):
         for name in names:
             if name in tells:
                 alone = columns[name].kind == "number" and columns[name].unique(look.rows)
@@ -413,9 +417,8 @@ def _named(
             if columns[name].is_constant(look.rows, _SECRET_SHARE if option == "--secret" else SHARE):
                 raise SpecError(f"{option} names {name!r}, which is the same in every record; name another column")
             _require_named(columns[name], option, look.rows)
-    if answers.publish is not None:
-        return answers.secret, tuple(dict.fromkeys(answers.publish)), ()
-    return answers.secret, *_all_others(look, roles, answers.secret, tells)
+    free, left_out = _all_others(look, roles, answers.secret, tells) if every else ((), ())
+    return answers.secret, tuple(dict.fromkeys((*asked, *free))), left_out
 
 
 def _all_others(

@@ -172,7 +172,7 @@ def draft_file(
     roles = roles_of(look)
     if answers is None and ask is not None:
         answers = ask(look, roles)
-    spared = () if answers is None else (*answers.secret, *(answers.publish or ()))
+    spared = () if answers is None else (*answers.secret, *answers.publish)
     counts = count_column(look, file.parent, spared, progress)
     notes: tuple[str, ...] = () if counts is None else (frequency_table_message(counts),)
     if answers is not None:
@@ -209,7 +209,7 @@ def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: 
     who = named or tuple(column.name for column in roles.people[:1] if column.named_as_person())
     rows: RowsOfPeople | None = None
     if who and {*who, *answers.secret} <= known and not {*who} & {*answers.secret}:
-        rows = rows_of_people(look, folder, who, answers.secret, progress, answers.publish or ())
+        rows = rows_of_people(look, folder, who, answers.secret, progress, answers.publish)
     choice = choose(look, roles, answers, rows)
     unnamed = [column.name for column in roles.people if column.name not in who]
     if who or not unnamed:

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 T = TypeVar("T")
 ProtectionName = Literal["none", "threshold", "noise"]
 
-_INSTEAD = 'protection = "noise" in [frequencies] protects them.'
+_INSTEAD = 'protection = "noise" in [frequencies] protects those of few columns.'
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,9 @@ def notes(folder: Path, source: pd.DataFrame | Path, answers: Answers | None = N
     return " ".join(draft_file(GivenSource(str(path)), folder / "spec.toml", True, quiet, answers=answers)["notes"])
 
 
-def written(folder: Path, source: pd.DataFrame | Path, secret: str, publish: str | None, **more: Any) -> ReleaseSpec:
+def written(folder: Path, source: pd.DataFrame | Path, secret: str, publish: str, **more: Any) -> ReleaseSpec:
     """The spec for a table, as `funnel init` writes it; its text says why."""
-    columns = None if publish is None else tuple(publish.split(","))
-    notes(folder, source, Answers(tuple(secret.split(",")), columns, **more))
+    notes(folder, source, Answers(tuple(secret.split(",")), tuple(publish.split(",")), **more))
     return ReleaseSpec.load(folder / "spec.toml")
 
 
@@ -62,7 +61,7 @@ class TestTablesOfCounts:
         return pd.DataFrame(cells, columns=["age", "sex", "ill"]).assign(**{name: [3 + k // 2 for k in range(16)]})
 
     @pytest.mark.parametrize("name", ["count", "n", "Anzahl", "patient_count"])
-    @pytest.mark.parametrize("publish", ["age,sex", None])
+    @pytest.mark.parametrize("publish", ["age,sex", "all"])
     def test_it_is_refused_with_what_to_do(self, tmp_path: Path, name: str, publish: str | None) -> None:
         with pytest.raises(SpecError, match=f"'{name}' seems to say how many people.*index.repeat"):
             written(tmp_path, self.table(name), "ill", publish)
@@ -227,7 +226,14 @@ class TestColumnsOfRareValues:
         assert "lane" not in str(caught.value)
 
     def test_all_columns_are_all_but_these(self, tmp_path: Path) -> None:
-        assert written(tmp_path, self.table(), "ill", None).publish == ("sex",)
+        assert written(tmp_path, self.table(), "ill", "all").publish == ("sex",)
+        assert written(tmp_path, self.table(), "ill", "all,ill").publish == ("ill", "sex")
+        with pytest.raises(SpecError, match="--publish names 'street'"):
+            written(tmp_path, self.table(), "ill", "all,street")
+
+    def test_a_column_may_be_named_all(self, tmp_path: Path) -> None:
+        table = self.table().rename(columns={"street": "lane"}).assign(all=lambda one: one["sex"])
+        assert written(tmp_path, table, "ill", "all").publish == ("all",)
 
     def test_half_of_the_records_with_named_values_is_enough(self, tmp_path: Path) -> None:
         table = self.table().assign(street=[f"lane {k // 3}" if k % 2 else "market" for k in range(600)])
@@ -269,7 +275,7 @@ class TestGuarantees:
         assert (spec.guarantee.canonical, spec.publish) == ("attribute:1.0", ("income", "sex", "education"))
 
     def test_all_columns_are_whole_records(self, tmp_path: Path) -> None:
-        spec = written(tmp_path, ADULT, "income", None)
+        spec = written(tmp_path, ADULT, "income", "all")
         # More than eight columns: for observers of any two of them, with the least budget under which most stay.
         assert (spec.guarantee.parts, spec.mechanism.name) == (("lip:1.0", "srlip:3.0"), "invariant")
         assert spec.groups.known == "pairs"
@@ -288,7 +294,7 @@ class TestGuarantees:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(column_sets, "_MOST", 1_000)
-        spec = written(tmp_path, ADULT, "income", None)
+        spec = written(tmp_path, ADULT, "income", "all")
         assert (spec.groups.known, spec.guarantee.parts) == ("single", ("lip:1.0", "srlip:3.0"))
         assert "for those who know any one, whichever it is (srlip): 92% of the records stay" in text_of(tmp_path)
 
@@ -300,7 +306,7 @@ class TestGuarantees:
         assert "none of its columns, or any of sex, race: 8 columns" in text_of(tmp_path)
 
     def test_columns_that_observers_know_have_as_many_categories_as_there_are_records_for(self, tmp_path: Path) -> None:
-        spec = written(tmp_path, ADULT, "income", None, known=("sex", "age"))
+        spec = written(tmp_path, ADULT, "income", "all", known=("sex", "age"))
         assert (spec.groups.known, spec.guarantee.parts) == (("sex", "age"), ("lip:1.0", "srlip:1.0"))
         assert spec.recode["age"].edges == (28, 37, 48)
         published = "income,education,sex,race,occupation,relationship,workclass"
@@ -313,7 +319,7 @@ class TestGuarantees:
         rich = table.index[table["income"] == ">50K"][:60]
         table["sex"] = np.where(table.index.isin(rich), "a", "b")
         with pytest.raises(SpecError, match=r"some values of sex together .* name fewer with --known"):
-            written(tmp_path, table, "income", None, known=("sex",))
+            written(tmp_path, table, "income", "all", known=("sex",))
         assert not (tmp_path / "spec.toml").exists()
 
     def test_few_columns_are_all_known_where_one_is_said_to_be(self, tmp_path: Path) -> None:
@@ -357,7 +363,7 @@ class TestPeople:
 
     def test_a_wave_is_not_published(self, tmp_path: Path) -> None:
         """Of the rows of one wave its column has one value."""
-        spec = written(tmp_path, panel(500), "unemployed", None, unit=("pid",))
+        spec = written(tmp_path, panel(500), "unemployed", "all", unit=("pid",))
         assert "year" in spec.source.where
         assert "year" not in spec.publish
 
@@ -377,13 +383,13 @@ class TestPeople:
         assert (spec.record_key, spec.register, spec.mechanism.name) == (("interview",), None, "invariant")
         assert written(tmp_path, survey(900), "smoker", "age,region").history is None
 
-    @pytest.mark.parametrize("publish", ["age,region,party,number_of_children,visits_to_doctor", "smoker,age", None])
-    def test_what_cannot_be_kept_over_versions_is_one_version(self, tmp_path: Path, publish: str | None) -> None:
+    @pytest.mark.parametrize("publish", ["age,region,party,number_of_children,visits_to_doctor", "smoker,age", "all"])
+    def test_what_cannot_be_kept_over_versions_is_one_version(self, tmp_path: Path, publish: str) -> None:
         spec = written(tmp_path, survey(900), "smoker", publish, key=("interview",))
         # A second version is refused until it is said who the people are.
         assert (spec.record_key, spec.history) == (("interview",), None)
         assert conflicts(spec) == ()
-        if publish is not None:
+        if publish != "all":
             assert spec.columns == tuple(dict.fromkeys(("smoker", *publish.split(","))))
 
     def test_many_columns_of_the_same_people_are_whole_records(self, tmp_path: Path) -> None:
@@ -542,7 +548,7 @@ class TestColumns:
         often = np.where(np.array(columns["q0"]) < "06", 0.6, 0.2)
         ill = np.random.default_rng(8).random(len(rows)) < often
         table = pd.DataFrame({"lane": [f"lane {k % 300}" for k in rows], **columns, "ill": ill})
-        spec = written(tmp_path, table, "ill", None)
+        spec = written(tmp_path, table, "ill", "all")
         assert spec.publish[0] == "lane"
         assert spec.frequencies.protection == "threshold"
         assert (spec.recode["lane"].minimum_count if "lane" in spec.recode else None) == apart
@@ -631,7 +637,7 @@ class TestCommands:
                 Answers(("chronic",), ("ward",), key=("visit",), people="same"),
             ),
             (["chronic", "ward", "-", "y", "-"], Answers(("chronic",), ("ward",))),
-            (["chronic", "all", "-", "n"], Answers(("chronic",), None)),
+            (["chronic", "all", "-", "n"], Answers(("chronic",), ("all",))),
             (["chronic", None, "-", None], Answers(("chronic",), ("ward", "age"))),
             ([""], None),
         ],
@@ -674,7 +680,7 @@ class TestFewRecords:
         return pd.DataFrame({**found, "ill": ill})
 
     def test_three_columns_are_published_where_there_are_no_classes(self, tmp_path: Path) -> None:
-        spec = written(tmp_path, self.table(80), "ill", None)
+        spec = written(tmp_path, self.table(80), "ill", "all")
         assert spec.publish == ("v00", "v01", "v02")
         assert spec.frequencies.protection == "noise"
         assert count_joint(spec, quiet).n == 80
@@ -683,7 +689,7 @@ class TestFewRecords:
         assert ReleaseSpec.load(tmp_path / "spec.toml").publish == ("v11", "v03", "v05")
 
     def test_all_are_where_there_are(self, tmp_path: Path) -> None:
-        spec = written(tmp_path, self.table(1500), "ill", None)
+        spec = written(tmp_path, self.table(1500), "ill", "all")
         assert len(spec.publish) == 12
         assert spec.groups.min_records == 20
 
@@ -705,14 +711,14 @@ class TestWhatNoSpecIsFor:
         parts = {"a": 1, "b": 30, "c": 7, "d": 11, "e": 13}
         table = pd.DataFrame({name: [f"{k // 4 // m % 30}x" for k in range(3_600)] for name, m in parts.items()})
         table["ill"] = ["yes", "no", "no", "no"] * 900
-        spec = written(tmp_path, table, "ill", None)
+        spec = written(tmp_path, table, "ill", "all")
         assert (spec.publish, spec.frequencies.protection) == (("a", "b", "c"), "noise")
 
     def test_where_all_combinations_can_be_published_no_classes_are_needed(self, tmp_path: Path) -> None:
         parts = {"a": 1, "b": 2, "c": 4, "d": 8, "e": 16, "f": 32}
         table = pd.DataFrame({name: [f"{k // 4 // m % 2}x" for k in range(7_680)] for name, m in parts.items()})
         table["ill"] = ["yes", "no", "no", "no"] * 1_920
-        spec = written(tmp_path, table, "ill", None)
+        spec = written(tmp_path, table, "ill", "all")
         assert (len(spec.publish), spec.frequencies.protection) == (6, "threshold")
         assert len(count_joint(spec, quiet).inputs) == 64
 
@@ -720,7 +726,7 @@ class TestWhatNoSpecIsFor:
 def test_columns_that_are_left_out_of_all_are_told(tmp_path: Path) -> None:
     rows = "".join(f"{k % 3},{k % 5},{k % 7},{k % 2}\n" for k in range(300))
     (tmp_path / "table.csv").write_text(f"region,size,size,ill\n{rows}")
-    said = notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), None))
+    said = notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), ("all",)))
     assert "size is left out, since several columns have this name" in said
 
 
@@ -779,29 +785,29 @@ class TestWhatStrangersTablesHold:
             written(tmp_path, table, secret, publish)
 
     def test_columns_that_are_the_same_everywhere_are_told(self, tmp_path: Path) -> None:
-        said = notes(tmp_path, self.table(land=lambda k: "here", empty=lambda k: None), Answers(("ill",), None))
+        said = notes(tmp_path, self.table(land=lambda k: "here", empty=lambda k: None), Answers(("ill",), ("all",)))
         assert "left out of all columns, since every record has the same value: land, empty" in said
 
     def test_where_no_column_is_left_the_reason_is_that_of_the_columns(self, tmp_path: Path) -> None:
         (tmp_path / "table.csv").write_text("ill,a,a\n" + "yes,x,y\nno,y,z\n" * 50)
         with pytest.raises(SpecError, match=r"no column is left to publish.*a is left out, since several columns have"):
-            notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), None))
+            notes(tmp_path, tmp_path / "table.csv", Answers(("ill",), ("all",)))
 
     def test_long_texts_are_named_as_what_they_are(self, tmp_path: Path) -> None:
-        said = notes(tmp_path, self.table(text=lambda k: "xyz"[k % 3] * 1000), Answers(("ill",), None))
+        said = notes(tmp_path, self.table(text=lambda k: "xyz"[k % 3] * 1000), Answers(("ill",), ("all",)))
         assert "text is left out, since some of its values have more than 200 characters" in said
 
     def test_days_of_many_values_in_the_form_of_their_country(self, tmp_path: Path) -> None:
         day = pd.Timestamp("2015-01-01")
         table = self.table(seen=lambda k: (day + pd.Timedelta(days=k // 2)).strftime("%d/%m/%Y"))
-        spec = written(tmp_path, table, "ill", None)
+        spec = written(tmp_path, table, "ill", "all")
         assert spec.publish == ("sex", "seen")
         assert spec.recode["seen"].format == "%d/%m/%Y"
 
     def test_records_without_a_secret_are_announced(self, tmp_path: Path) -> None:
         table = self.table().assign(ill=[None if k < 15 else "yn"[k % 2] for k in range(1_200)])
         assert "15 of 1,200 records have no value of ill, too few to be protected apart" in notes(
-            tmp_path, table, Answers(("ill",), None)
+            tmp_path, table, Answers(("ill",), ("all",))
         )
         path = tmp_path / "spec.toml"
         path.write_text(path.read_text().replace('protection = "noise"\nepsilon = 1.0', 'protection = "none"'))
@@ -824,11 +830,11 @@ class TestWhatStrangersTablesHold:
         rng = np.random.default_rng(3)
         pressure = np.rint(rng.normal(130, 25, 3_000)).astype(int)
         table = pd.DataFrame({"ill": ["yes", "no"] * 1_500, "sbp": pressure, "sex": ["f", "f", "m"] * 1_000})
-        assert written(tmp_path, table, "ill", None).publish == ("sbp", "sex")
+        assert written(tmp_path, table, "ill", "all").publish == ("sbp", "sex")
 
     def test_ages_in_months_tell_nobody_apart(self, tmp_path: Path) -> None:
         table = self.table(age=lambda k: 200 + k // 4)
-        assert written(tmp_path, table, "ill", None).publish == ("sex", "age")
+        assert written(tmp_path, table, "ill", "all").publish == ("sex", "age")
 
     @pytest.mark.parametrize("texts", [("1.0", "2.0", "3.0", "4.0"), ("1-2", "3-4", "5-6", "7-8")])
     def test_rare_values_of_an_order_are_no_category_apart(self, tmp_path: Path, texts: tuple[str, ...]) -> None:
@@ -853,12 +859,12 @@ class TestWhatStrangersTablesHold:
         assert count_joint(spec, quiet).n == 1_200
 
     def test_amounts_that_are_texts_are_told_apart(self, tmp_path: Path) -> None:
-        said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), None))
+        said = notes(tmp_path, self.table(rent=lambda k: f"{500 + 7 * k:,} €"), Answers(("ill",), ("all",)))
         assert "since they hold amounts written as texts: rent; write these without marks" in said
 
     def test_a_column_named_as_one_of_funnel_is_left_out(self, tmp_path: Path) -> None:
         table = self.table(record_class=lambda k: "abc"[k % 3])
-        said = notes(tmp_path, table, Answers(("ill",), None))
+        said = notes(tmp_path, table, Answers(("ill",), ("all",)))
         assert "record_class is left out, since funnel names the classes of whole records so" in said
         assert ReleaseSpec.load(tmp_path / "spec.toml").publish == ("sex",)
 
@@ -949,7 +955,7 @@ def test_of_many_columns_those_are_left_out_that_no_class_can_have(tmp_path: Pat
     table["rare"] = np.where(np.arange(3_000) < 5, "+", "-")
     table["died in"] = np.where(ill, rng.choice(["May", "June"], 3_000), None)
     table["ill"] = np.where(ill, "yes", "no")
-    said = notes(tmp_path, table, Answers(("ill",), None))
+    said = notes(tmp_path, table, Answers(("ill",), ("all",)))
     assert ReleaseSpec.load(tmp_path / "spec.toml").publish == tuple(f"sign {j}" for j in range(8))
     assert "left out, since too few records with some value of ill have other values than most: rare" in said
     assert "left out, since each tells most of ill by itself: died in" in said
