@@ -262,7 +262,7 @@ class _Search:
             new, shares = lacking.any(), broken.shares
             if not pairs or settled:
                 spaces, further = self._conditions.beyond(found.flows / self._distribution)
-                self._know(spaces)
+                self._spaces, self._all = np.vstack([self._spaces, spaces]), np.vstack([self._all, spaces])
                 programme.know(spaces)
                 again = self._broken(found.flows).where & ~programme.has_condition()
                 programme.add_conditions(*np.nonzero(again))
@@ -339,9 +339,6 @@ class _Search:
             moved = (1 - drawn)[:, None] * balanced + (drawn * distribution)[:, None] * pool
         return moved
 
-    def _know(self, spaces: FloatArray) -> None:
-        self._spaces, self._all = np.vstack([self._spaces, spaces]), np.vstack([self._all, spaces])
-
     def _prove(self, found: Exchanged) -> None:
         """Lower the bound to what the prices of a round prove, and remember what pairs are worth at them."""
         distribution, n = self._distribution, len(self._distribution)
@@ -374,17 +371,14 @@ class _Search:
         """Which of the known conditions flows break."""
         by = self._at(flows)
         excess = np.where(by > _NOTED, by, 0.0)
-        shares = (excess / np.maximum(excess + self._room, _TINY)).max(axis=1, initial=0.0)
+        room = -(self._spaces @ self._distribution)
+        shares = (excess / np.maximum(excess + room, _TINY)).max(axis=1, initial=0.0)
         return _Broken(by > _BROKEN, shares)
 
     def _at(self, flows: FloatArray) -> FloatArray:
         """What the half-spaces of cones are at flows, shape (n, K); a constant row has ``-room``."""
         self._budget.spend(CALL * 20 + 2.0 * flows.size * len(self._spaces))
         return np.asarray(flows @ self._spaces.T / self._distribution[:, None])
-
-    @property
-    def _room(self) -> FloatArray:
-        return np.asarray(-(self._spaces @ self._distribution))
 
 
 class _Broken(NamedTuple):
