@@ -64,7 +64,7 @@ class Outcome:
     said : str
         The last line of the command that failed.
     before : dict of str to float, or None
-        What was measured the time before: `unchanged`, `kept`, `seconds_release` and `bytes_documents`.
+        What was measured of this table first: `unchanged`, `kept`, `seconds_release` and `bytes_documents`.
     """
 
     case: str
@@ -155,8 +155,8 @@ def page(outcomes: list[Outcome]) -> str:
         "95 % intervals of `funnel estimate` hold the share among the source's own records, of values of one column",
         "that more than 2 % of them have, and *most off* the largest difference, in percentage points. Seconds are of",
         "processor time, of `funnel init` and of `funnel release`, on a machine that did other things, too. Before an",
-        "arrow is what was measured the time before. The noise of every release is another, and drafts may have other",
-        "groups than before, so a share may change by some points.",
+        "arrow is what was measured first, when the table was new to `funnel init`: drafts had other bounds and groups",
+        "then. The noise of every release is another, so a share may change by a point.",
         "Whatever the table is, about 90 kB beside the records are the same: both pages, the catalogue entries, README",
         "and signature of a release of 300 records of one column with two values. Sources of parquet are compressed.",
         "`benchmarks/unprepared_tables.py` has the tables.",
@@ -228,9 +228,9 @@ def main() -> None:
         last = known.get(case.name)
         with tempfile.TemporaryDirectory() as folder:
             found = measure(case, Path(folder))
-        known[case.name] = (
-            found if last is None else replace(found, before={name: getattr(last, name) for name in _SINCE})
-        )
+        if last is not None:
+            found = replace(found, before=last.before or {name: getattr(last, name) for name in _SINCE})
+        known[case.name] = found
         print(known[case.name], flush=True)
         outcomes = [known[one.name] for one in (*CASES, *SHARED) if one.name in known]
         kept.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")

@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
+
+import pyarrow.compute as pc
 
 from funnel.databases import names_database
 from funnel.drafting.choice import Answers, Choice, choose, is_named
 from funnel.drafting.draft import draft_spec, file_name, written_spec
 from funnel.drafting.look import Column, Look, look_at
 from funnel.drafting.observers import Classes, classes_of, unfit_columns, with_all_known, with_known_columns
-from funnel.drafting.people import RowsOfPeople, rows_of_people, table_of
+from funnel.drafting.people import RowsOfPeople, has_value, rows_of_people, table_of
 from funnel.drafting.roles import Roles, roles_of
 from funnel.errors import DataError, OutputError, SpecError
 from funnel.progress import Progress
 from funnel.readers.formats import format_of, names
 from funnel.spec import ReleaseSpec
 from funnel.storage import local_path
-from funnel.wording import listed, printable
+from funnel.wording import listed, printable, toml_key
 
 # Names of a column that says how many people a row is about.
 _COUNT = re.compile(
@@ -188,7 +190,8 @@ def draft_file(
             choice = with_known_columns(choice, answers.known, look, roles, spec_of, classes, progress)
         elif answers.known:
             choice = with_all_known(choice)
-        text, notes = written_spec(look, roles, choice, title), choice.notes
+        text = written_spec(look, roles, choice, title)
+        notes = (*choice.notes, *missing_together(look, choice, file.parent, progress))
     else:
         text = draft_spec(look, roles, _proposed(look, roles, title), title)
     try:
@@ -200,6 +203,35 @@ def draft_file(
         raise OutputError(f"{file} cannot be written: {error.strerror}") from None
     said = {"spec": str(file), "rows": look.rows, "columns": len(look.columns), "notes": list(notes)}
     return {"status": "drafted" if answers is None else "written", **said}
+
+
+def missing_together(look: Look, choice: Choice, folder: Path, progress: Progress) -> Iterator[str]:
+    """Which published columns have no value where the secret has none, by more than a bound of 1 lets a release tell.
+
+    Parameters
+    ----------
+    look : Look
+    choice : Choice
+    folder : Path
+        Where relative paths start.
+    progress : callable
+    """
+    columns = {column.name: column for column in look.columns}
+    others = [columns[name] for name in choice.publish if name not in choice.secret and columns[name].missing]
+    for secret in (columns[name] for name in choice.secret if name not in choice.present and columns[name].missing):
+        table = table_of(look.settings, folder, [secret.name, *(one.name for one in others)], progress)
+        none = table.filter(pc.invert(has_value(table, secret)))
+        if none.num_rows == 0:
+            continue
+        known, known_of_none = ([pc.mean(has_value(rows, one)).as_py() for one in others] for rows in (table, none))
+        pairs = zip(others, known, known_of_none, strict=True)
+        if alike := [one.name for one, all_rows, of_none in pairs if 1 - of_none > math.e * (1 - all_rows)]:
+            yield (
+                f"{secret.missing:,} of {look.rows:,} records have no value of {secret.name}, and in these "
+                f"{listed(alike)} {'has' if len(alike) == 1 else 'have'} none more often than in others, so a bound on "
+                f"who has none changes many records: to leave these out, write {toml_key(secret.name)} = "
+                f'{{ missing = false }} in [source.where] and take "(missing)" out of {secret.name} in [categories]'
+            )
 
 
 def _chosen(look: Look, roles: Roles, answers: Answers, folder: Path, progress: Progress) -> Choice:

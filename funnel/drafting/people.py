@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from funnel.drafting.look import MOST_ROWS, Look, spec_about
+from funnel.drafting.look import MOST_ROWS, Column, Look, spec_about
 from funnel.errors import SpecError
 from funnel.history.unit_rows import MOST_MEMBERS
 from funnel.history.unit_rows import MOST_ROWS as MOST_OF_ONE
@@ -107,11 +107,16 @@ def rows_of_people(
 
 def _of_known_people(table: pa.Table, look: Look, columns: Sequence[str]) -> pa.Table:
     """The rows that have a value in all columns which identify a person."""
-    markers = {column.name: sorted(column.markers) for column in look.columns}
-    for name in columns:
-        is_marker = pc.is_in(table[name].cast(pa.string()), value_set=pa.array(markers[name], pa.string()))
-        table = table.filter(pc.and_(pc.is_valid(table[name]), pc.invert(is_marker)))
+    for column in look.columns:
+        if column.name in columns:
+            table = table.filter(has_value(table, column))
     return table
+
+
+def has_value(table: pa.Table, column: Column) -> pa.ChunkedArray:
+    """Whether each row has a value of a column, and no text that means that it is missing."""
+    markers, cells = pa.array(sorted(column.markers), pa.string()), table[column.name]
+    return pc.and_(pc.is_valid(cells), pc.invert(pc.is_in(cells.cast(pa.string()), value_set=markers)))
 
 
 def table_of(settings: Mapping[str, Any], folder: Path, columns: Sequence[str], progress: Progress) -> pa.Table:

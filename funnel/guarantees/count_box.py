@@ -18,8 +18,9 @@ from funnel.guarantees.reading import by_secret, reads_secret
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
-# Parts into which blocks of numbers of records with a secret are divided.
-_PARTS = 8
+# Parts into which blocks of numbers of records with a secret are divided; the same of many rows at once, and numbers
+# that are worked on together then.
+_PARTS, _PARTS_OF_MANY, _AT_ONCE = 8, 64, 2**22
 # Numbers of records among which the one that a half-space is taken from is sought at a time.
 _TRIED = 17
 _CLOSE = 1e-9
@@ -126,20 +127,15 @@ class CountBox(DistributionSet):
 
     def lift_distributions(self, rows: FloatArray, secrets: Places, upward: bool) -> Extreme:
         """Those of tables in the box that come close to the largest lift, by numbers of records ever closer to it."""
-        k = len(rows)
-        every = np.arange(k)
-        own = _own(rows, secrets)
+        every, own = np.arange(len(rows)), _own(rows, secrets)
         order = ranked(own, upward)
-        lower, upper, least = self.lower[secrets], self.upper[secrets], self._occurring[secrets]
-        sums = _Sums.of(filled(order, lower, upper, least, self.most[secrets]), along(own, order), least)
-        place = sums.averages.argmax(axis=-1) if upward else sums.averages.argmin(axis=-1)
-        last = sums.number[every, place].astype(np.int64)
-        first, others = least.copy(), self._sums(rows, self.least, downwards=not upward)
+        first, last = self._numbers_that_matter(rows, secrets, upward, order)
+        others = self._sums(rows, self.least, downwards=not upward)
         wide = True
         while wide:
             wide = bool((last - first >= _TRIED).any())
             number = first[:, None] + (last - first)[:, None] * np.arange(_TRIED) // (_TRIED - 1)
-            mine = filled(order[:, None], lower[:, None], upper[:, None], number, number).table(0)
+            mine = self._tables_of(secrets, order, number)
             mean = (mine * own[:, None]).sum(axis=-1) / number
             ratio, taken = _most_apart(mean, number, np.repeat(secrets[:, None], _TRIED, axis=1), others, upward)
             best = np.where(np.isnan(ratio), -1.0, ratio).argmax(axis=1)
@@ -179,6 +175,48 @@ class CountBox(DistributionSet):
         """The best of all numbers of records that matter, by blocks of them: exact."""
         found = self._exact_lifts(row, secret, upward)
         return None if None in found else max(ratio for ratio in found if ratio is not None)
+
+    def may_exceed(self, rows: FloatArray, secrets: Places, upward: bool, limit: float) -> npt.NDArray[np.bool_]:
+        """As declared: of many rows at once, by blocks of numbers of records as in `_near`."""
+        size = max(1, _AT_ONCE // (_PARTS_OF_MANY * self.lower.size))
+        parts = [slice(start, start + size) for start in range(0, len(rows), size)]
+        found = [self._may_exceed(rows[part], secrets[part], upward, limit * (1 - _CLOSE)) for part in parts]
+        return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
+
+    def _may_exceed(self, rows: FloatArray, secrets: Places, upward: bool, limit: float) -> npt.NDArray[np.bool_]:
+        order = ranked(_own(rows, secrets), upward)
+        first, last = self._numbers_that_matter(rows, secrets, upward, order)
+        may, asked = np.ones(len(rows), dtype=np.bool_), np.arange(len(rows))
+        while len(asked):
+            some, of = rows[asked], secrets[asked]
+            edges = first[:, None] + (last + 1 - first)[:, None] * np.arange(_PARTS_OF_MANY + 1) // _PARTS_OF_MANY
+            begin, end = edges[:, :-1], np.maximum(edges[:, 1:] - 1, edges[:, :-1])
+            mean = (self._tables_of(of, order[asked], end) * _own(some, of)[:, None]).sum(axis=-1) / end
+            others = self._sums(some, self.least, downwards=not upward)
+            ratio, _ = _most_apart(mean, begin, np.broadcast_to(of[:, None], end.shape), others, upward)
+            above = np.nan_to_num(ratio, posinf=np.inf) >= limit
+            may[asked] = above.any(axis=1)
+            # What is left of each is divided again for as long as that leaves less.
+            every = np.arange(len(asked))
+            now, then = begin[every, above.argmax(axis=1)], end[every, -1 - above[:, ::-1].argmax(axis=1)]
+            again = may[asked] & ((now > first) | (then < last))
+            asked, first, last = asked[again], now[again], then[again]
+        return may
+
+    def _numbers_that_matter(
+        self, rows: FloatArray, secrets: Places, upward: bool, order: Places
+    ) -> tuple[IntArray, IntArray]:
+        """For each of k rows the least number of records with its secret, and that of the extreme average."""
+        least, most = self._occurring[secrets], self.most[secrets]
+        parts = filled(order, self.lower[secrets], self.upper[secrets], least, most)
+        sums = _Sums.of(parts, along(_own(rows, secrets), order), least)
+        place = sums.averages.argmax(axis=-1) if upward else sums.averages.argmin(axis=-1)
+        return least, sums.number[np.arange(len(rows)), place].astype(np.int64)
+
+    def _tables_of(self, secrets: Places, order: Places, numbers: IntArray) -> IntArray:
+        """The records (k, q, u) with each secret that are filled along its order (k, u), in so many (k, q)."""
+        lower, upper = self.lower[secrets][:, None], self.upper[secrets][:, None]
+        return filled(order[:, None], lower, upper, numbers, numbers).table(0)
 
     def exceeds(self, row: WeightArray, secret: int, upward: bool, limit: Fraction) -> bool:
         """As declared, of the numbers of records alone that may be above the limit."""

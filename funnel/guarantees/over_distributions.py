@@ -271,6 +271,9 @@ class RatioGuarantee(SetGuarantee):
         for kind, budget, ratios in self._all_ratios(joint, distributions, weights):
             limit = exp_below(budget)
             near = np.argwhere(ratios > float(limit) * (1 - _CLOSE))
+            if kind != "pairs" and len(near):
+                rows = stacked(joint, weights[near[:, 0]] / np.float64(DENOMINATOR))
+                near = near[distributions.may_exceed(rows, near[:, 1], kind == "up", float(limit))]
             # Likeliest failures first: what fails, fails soon.
             for y, s, t in near[np.argsort(-ratios[tuple(near.T)], kind="stable")].tolist():
                 if kind != "pairs":

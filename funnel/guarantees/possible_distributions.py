@@ -102,6 +102,13 @@ class DistributionSet(ABC):
     def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
         """The largest lift of a possible secret, or the largest inverse: never below it; None where it is infinite."""
 
+    def may_exceed(self, rows: FloatArray, secrets: Places, upward: bool, limit: float) -> npt.NDArray[np.bool_]:
+        """Whether that may be above a limit, for rows (k, c or 1, u) and their secrets (k,), as far as floats tell.
+
+        Where it is not known, all of them may.
+        """
+        return np.ones(len(rows), dtype=np.bool_)
+
     def exceeds(self, row: WeightArray, secret: int, upward: bool, limit: Fraction) -> bool:
         """Whether that is above a limit."""
         lift = self.exact_lift(row, secret, upward)

@@ -90,7 +90,7 @@ def alternatives(
     *,
     seconds: float | None = None,
     utility: Utility = INFORMATION,
-    stays: float | None = None,
+    fitted: float | None = None,
 ) -> tuple[Alternative, ...]:
     """What the best protocol that reads the published columns alone keeps of everything else that could be published.
 
@@ -111,8 +111,9 @@ def alternatives(
         As for `sweep`.
     seconds : float, optional
         For one protocol, as work that is counted; by default what points of curves have.
-    stays : float, optional
-        Records that an invariant protocol leaves unchanged of what the spec says, where it is known.
+    fitted : float, optional
+        The utility of the best protocol for what the spec says, or the records that an invariant one leaves unchanged,
+        where a longer search has found it.
 
     By another utility than information, only what leaves the published values as they are: others have no number.
 
@@ -130,12 +131,14 @@ def alternatives(
     known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]
     if invariant:
         read = [one.with_secret() if spec.publishes_secret else one for one in known]
-        choice, first = spec.mechanism.weights, int(stays is not None)
+        choice, first = spec.mechanism.weights, int(fitted is not None)
         kept = trials.results(_stays, [(one, str(guarantee), choice, seconds) for one in read[first:]], Kept)
-        shares = [*[stays] * first, *(found.nats for found in kept)]
+        shares = [*[fitted] * first, *(found.nats for found in kept)]
         made = [_with_utility(table, share, None) for table, share in zip(tables, shares, strict=True)]
     else:
         kept = trials.results(_kept, [(one, str(guarantee), seconds, utility) for one in known], Kept)
+        if fitted is not None:
+            kept[0] = Kept(max(fitted, kept[0].nats or 0.0))
         made = [
             _with_utility(
                 table, _part_of(found.nats, utility.whole(table.joint)), found.nats if utility == INFORMATION else None
@@ -153,13 +156,15 @@ class Kept:
 
 
 def _kept(joint: Joint, text: str, seconds: float, utility: Utility = INFORMATION) -> Kept:
-    guarantee = parse_guarantee(text)
-    choice = MechanismChoice(best_for(guarantee), time_limit=seconds)
-    try:
-        best = choose(contenders(joint, guarantee, choice, utility=utility))
-    except FunnelError:
-        return Kept(None)
-    return Kept(best.utility)
+    guarantee, found = parse_guarantee(text), []
+    # In so short a search the optimum may keep less than randomised response does.
+    for name in (best_for(guarantee), "grr"):
+        choice = MechanismChoice(name, time_limit=seconds)
+        try:
+            found.append(choose(contenders(joint, guarantee, choice, utility=utility)).utility)
+        except FunnelError:
+            continue
+    return Kept(max((nats for nats in found if nats is not None), default=None))
 
 
 def _stays(joint: Joint, text: str, weights: Weighting, seconds: float) -> Kept:

@@ -67,13 +67,14 @@ def write_plan(plan: SpecPlan, found: Preview, path: Path | None, progress: Prog
         for planned in plan.bounds:
             bound, sure = parse_guarantee(planned.guarantee), planned.certainty
             notes = (*([] if sure is None else [sure.sentence]), *planned.warnings, *alone)
-            unchanged = stays = None
+            usable, unchanged = [row for row in planned.rows if row.reason is None and not row.reads_secret], None
+            fitted = max((row.utility for row in usable if row.utility is not None), default=None)
             if spec.mechanism.name == INVARIANT:
-                row = next((row for row in planned.rows if row.mechanism == INVARIANT and row.reason is None), None)
-                weights, stays = spec.mechanism.weights, None if row is None else row.unchanged
-                unchanged = unchanged_curve(joint, bound, weights, trials, fitted=row)
+                row = next((row for row in usable if row.mechanism == INVARIANT), None)
+                fitted = None if row is None else row.unchanged
+                unchanged = unchanged_curve(joint, bound, spec.mechanism.weights, trials, fitted=row)
             swept = _swept(joint, bound, spec, unchanged, useful, trials)
-            others = alternatives(settled, counted, bound, noise, trials, utility=useful, stays=stays)
+            others = alternatives(settled, counted, bound, noise, trials, utility=useful, fitted=fitted)
             made.append(PlannedBound(swept, others, notes, planned.errors, unchanged))
         return made
 

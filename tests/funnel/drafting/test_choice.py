@@ -959,3 +959,28 @@ def test_of_many_columns_those_are_left_out_that_no_class_can_have(tmp_path: Pat
     assert ReleaseSpec.load(tmp_path / "spec.toml").publish == tuple(f"sign {j}" for j in range(8))
     assert "left out, since too few records with some value of ill have other values than most: rare" in said
     assert "left out, since each tells most of ill by itself: died in" in said
+
+
+def test_columns_that_have_no_value_where_the_secret_has_none_are_told(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(8), 3_000
+    asked = rng.random(n) < 0.85
+    table = pd.DataFrame(
+        {
+            "race": np.where(asked, rng.choice(["A", "B", "C"], n), "NA"),
+            "sex": np.where(asked | (rng.random(n) < 0.1), rng.choice(["f", "m"], n), "NA"),
+            "town": np.where(rng.random(n) < 0.9, rng.choice(["X", "Y"], n), "NA"),
+        }
+    )
+    answers = Answers(("race",), ("sex", "town"))
+    told = notes(tmp_path, table, answers)
+    assert f"{(~asked).sum()} of 3,000 records have no value of race, and in these sex has none more often" in told
+    # Without these records there is no such note, nor where values are missing here and there.
+    assert "have no value of race" not in notes(tmp_path, table[table.race != "NA"], answers)
+    assert "have no value of race" not in notes(tmp_path, table.assign(sex=table.town), answers)
+    # What the note says to write is a spec of the other records.
+    notes(tmp_path, table, answers)
+    text = (tmp_path / "spec.toml").read_text(encoding="utf-8")
+    text = text.replace("[source]", "[source.where]\nrace = { missing = false }\n\n[source]", 1)
+    text = text.replace('race = ["A", "B", "C", "(missing)"]', 'race = ["A", "B", "C"]')
+    joint = count_joint(ReleaseSpec.parse(text, tmp_path / "spec.toml"), quiet)
+    assert (joint.n, len(joint.secret)) == (asked.sum(), 3)

@@ -308,6 +308,28 @@ def test_of_many_numbers_of_records_the_worst_is_found(order: list[int], upward:
         assert box.exact_lift(row, s, upward) == max(alone)  # type: ignore[type-var]
 
 
+@pytest.mark.parametrize("upward", [True, False])
+@pytest.mark.parametrize("noise", [0, 3, 20, 150, 300])
+def test_many_rows_at_once_are_told_to_exceed_a_limit_where_their_exact_lift_does(noise: int, upward: bool) -> None:
+    """On both sides of each exact lift, a millionth away; what may be infinite is above every limit."""
+    box, random = count_box.count_box(large(noise)), np.random.default_rng(noise)
+    rows = random.integers(0, 10, (60, 3)) * random.integers(0, 2, (60, 3))
+    weights = weights_of([*rows.tolist(), (600 - rows.sum(axis=0)).tolist()])[:60]
+    secrets = random.integers(0, 3, 60)
+    lifts = [box.exact_lift(row[None], int(s), upward) for row, s in zip(weights, secrets, strict=True)]
+    floats = (weights / np.float64(DENOMINATOR))[:, None]
+    for one, lift in enumerate(lifts):
+        largest = 1e6 if lift is None else max(1.0, float(lift))
+        # No limit is below 1, where floats need not tell lifts apart.
+        for limit in (max(1.000001, largest * 0.999999), largest * 1.000001):
+            told = box.may_exceed(floats[[one, one]], secrets[[one, one]], upward, limit)
+            assert told.tolist() == [lift is None or lift > limit] * 2
+    middle = float(np.median([float(lift) for lift in lifts if lift is not None]))
+    together = box.may_exceed(floats, secrets, upward, middle * 1.000001)
+    assert together.tolist() == [lift is None or lift > middle * 1.000001 for lift in lifts]
+    assert 0 < together.sum() < 60
+
+
 def test_noise_widens_the_limits_and_holds_every_table() -> None:
     """The box of a distribution known up to noise holds the boxes of all tables that it may be."""
     noisy_one = large(3)

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from funnel.frequencies.helping import expected
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import LIP
 from funnel.joint import Joint
@@ -88,6 +89,25 @@ def test_under_noise_an_alternative_holds_for_what_such_noise_would_leave_open(t
     ):
         assert one.entropy == pytest.approx(other.entropy)
         assert (other.kept or 0.0) < (one.kept or 0.0)
+
+
+def test_what_a_longer_search_found_is_kept_and_a_short_one_never_below_randomised_response(tmp_path: Path) -> None:
+    rows = {("a", "1"): 900, ("b", "1"): 500, ("a", "2"): 800, ("b", "2"): 700, ("c", "1"): 9, ("c", "2"): 11}
+    cells = [one for one, count in rows.items() for _ in range(count)]
+    pd.DataFrame(cells, columns=["s", "x"]).to_parquet(tmp_path / "t.parquet", index=False)
+    spec = spec_of("t.parquet", tmp_path)
+    joint, noise = count_joint(spec, quiet), Noise(1.0, 0.0, 0.01)
+    public = expected(joint.as_published, noise)
+    plain = choose(contenders(public, LIP(0.5), MechanismChoice("grr", time_limit=1e-6)))
+    assert plain.utility is not None
+
+    def first(fitted: float | None) -> float | None:
+        trials = Trials(OneWorker())
+        return alternatives(spec, joint, LIP(0.5), noise, trials, seconds=1e-6, fitted=fitted)[0].nats
+
+    assert (first(None) or 0.0) >= plain.utility > 0
+    assert first(0.5) == 0.5
+    assert first(0.0) == first(None)
 
 
 def test_what_somebody_may_believe_starts_from_the_prior_and_stays_within_the_bound() -> None:
