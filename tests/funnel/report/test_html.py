@@ -592,4 +592,4 @@ def test_errors_of_many_columns_are_one_line_and_of_those_that_cannot_be_told_on
     assert "no share can be estimated from the records." in lines
     if columns == 13:
         text = " ".join(re.sub("<[^>]+>", "", lines).split())
-        assert "shares of 13 columns have a standard error of ± 0.10 (column 0) to ± 1.3 (column 12)" in text
+        assert "Shares of 13 columns have a standard error of ± 0.10 (column 0) to ± 1.3 (column 12)" in text
