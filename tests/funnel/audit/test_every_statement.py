@@ -261,6 +261,18 @@ def test_what_cannot_be_of_classes_is_noticed(release: Release, tmp_path: Path, 
     assert name in CLASSES or "could not be checked" in found[0].detail
 
 
+def test_a_report_without_what_its_page_tells_fails_the_check_of_the_page(release: Release, tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path / release("none").root.name)
+    shutil.copytree(release("none").root, folder.root)
+    report = report_of(folder)
+    report["example"] = None
+    folder.numbers.write_bytes(dump(report))
+    (found,) = verified(folder, ("report page",), Told(public=True))
+    assert found.failed
+    assert "report.html.jinja" not in found.detail
+    assert "lack what the page tells" in found.detail
+
+
 def test_classes_of_later_versions_are_those_of_the_one_before(release: Release, tmp_path: Path) -> None:
     series = tmp_path / "panel"
     shutil.copytree(release("donors").root.parent, series, symlinks=True)
