@@ -408,9 +408,10 @@ def summary(rows: dict[str, list[dict[str, Any]]], ways: list[dict[str, Any]], p
         "## False alarms",
         "",
         f"**Proven**: a release that was drawn as declared is refused by chance with a probability of at most "
-        f"{FALSE_ALARM:g}: the sum of the significances of the {len(SHARES)} statistical checks, each of whose "
-        "p-values is at most t with a probability of at most t (`funnel/audit`, proofs in the docstrings). Nothing "
-        "else that the gate judges has to do with chance.",
+        f"{FALSE_ALARM:g}, the sum of the significances of the {len(SHARES)} statistical checks below, and below 1e-9 "
+        "with those of the audit, nine at most: each p-value is at most t with a probability of at most t "
+        "(`funnel/findings`, `funnel/audit`, proofs in the docstrings). Nothing else that the gate judges has to do "
+        "with chance.",
         "",
         f"**Measured**: {refused} of {len(total):,} faultless releases were refused. That alone shows no more than "
         f"that the rate is at most {at_most(refused, len(total)):.2g} (Clopper and Pearson). More is seen of the "

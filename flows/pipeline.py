@@ -50,7 +50,7 @@ from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, Rejected, TakeOver, Unchanged, Waiting, decide, origin_of, require_people
 from funnel.release.earlier import Submitted, warning_of_withdrawn
-from funnel.release.known_keys import keep_keys, require_other_people
+from funnel.release.known_keys import keep_keys, require_other_people, warning_of_other_series
 from funnel.release.layout import Version
 from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
@@ -317,8 +317,8 @@ def _doubtful(run: Run, prepared: _Prepared) -> list[str]:
     if protocol.is_sparse and (found := in_population(run.estimated.joint, protocol, guarantee)):
         # Only counts without noise make so wide a table.
         warnings.append(found.sentence)
-    if (withdrawn := warning_of_withdrawn(run.earlier)) is not None:
-        warnings.append(withdrawn)
+    beside = (warning_of_withdrawn(run.earlier), warning_of_other_series(run.spec, run.snapshot))
+    warnings += [one for one in beside if one is not None]
     for warning in warnings:
         tell(f"{WARNING}{warning}")
     return warnings

@@ -1,10 +1,9 @@
 """Draws that are the same in every run of the tests, begun anew with every test.
 
-A release that was drawn as declared is refused with a probability of up to 1.5e-8 (`funnel.findings.consistency`, and
-the audit before a publication): with a thousand releases in a run one run in 70,000 would be red by chance, and what is
-made of noisy counts may be anything that noise allows. So a test sees the same noise, the same secrets and the same
-words that rows are drawn with every time, as tests of properties see the same examples. What is exchanged is what the
-operating system gives, not what follows from it.
+A release that was drawn as declared is refused with a probability below 1e-9 (`funnel.findings.consistency`), which
+turns no run red. But what is made of noisy counts may be anything that noise allows. So a test sees the same noise, the
+same secrets and the same words that rows are drawn with every time, as tests of properties see the same examples. What
+is exchanged is what the operating system gives, not what follows from it.
 
 Commands of `tests.stage` have draws of their own, the same in every run; and a flow that a server starts, about people
 with record keys, draws by the secret that such a command made. In a whole run with every draw of the system noted,

@@ -18,6 +18,10 @@ Known = TypeVar("Known")
 Found = Generator[str, None, str | None]
 """What a check finds: it yields what does not hold, and returns what holds; None where another check says enough."""
 
+# Of each statistical check of an audit: with those of the drawing, a release that was made and drawn as declared fails
+# any of them at most once in a thousand million audits.
+FALSE_ALARM = 5e-11
+
 
 class State(StrEnum):
     """What is known of a check, or of an audit as a whole."""

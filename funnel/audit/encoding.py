@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from funnel.audit.check import Found, Result, State, check, unchecked
+from funnel.audit.check import FALSE_ALARM, Found, Result, State, check, unchecked
 from funnel.audit.files import opened
 from funnel.audit.pages import Layout, walk_pages
 from funnel.audit.released_columns import ReleasedColumns
@@ -221,13 +221,13 @@ def _are_as_written(sizes: Sequence[int]) -> bool:
     """Whether funnel cuts so many rows into row groups of such sizes.
 
     Rows in the order of the source are cut evenly. Rows in random order go to parts by random bits, so the size of each
-    is binomial; by Hoeffding's inequality it is within the limit but for once in 10^9 releases.
+    is binomial; by Hoeffding's inequality it is within the limit but for a probability of `FALSE_ALARM`.
     """
     n = sum(sizes)
     if sizes and all(size == _GROUP_ROWS for size in sizes[:-1]) and 0 < sizes[-1] <= _GROUP_ROWS:
         return True
     parts = 1 << max(0, math.ceil(math.log2(max(1, n) / _PART_ROWS)))
-    limit = math.sqrt(n * math.log(2 * parts / 1e-9) / 2)
+    limit = math.sqrt(n * math.log(2 * parts / FALSE_ALARM) / 2)
     return len(sizes) == parts and (parts == 1 or all(abs(size - n / parts) <= limit for size in sizes))
 
 

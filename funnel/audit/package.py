@@ -237,16 +237,17 @@ def resource_of(
 ) -> dict[str, Any]:
     """A table of a release as its package has to describe it; ``meaning`` has a place for the name of a column.
 
-    ``values`` are the true ones of columns, where intervals may be told of them.
+    ``values`` are the true ones of columns, where intervals may be told of them. What the publisher says of numbers is
+    the same in all tables: it is taken from those in parquet.
     """
     is_csv, of_numbers = path.endswith(".csv"), path in TABLES
     name += "-numbers" * of_numbers
-    (digest, size), written = fact, fields_of(package, path)
+    (digest, size), written = fact, fields_of(package, "data/records.parquet")
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
     cell: Callable[[str], str] = in_csv if is_csv else str
     schema = _schema(texts, meaning, cell, written, values)
     if of_numbers:
-        schema = _of_numbers(schema, written, texts, cell)
+        schema = _of_numbers(schema, fields_of(package, TABLES[0]), texts, cell)
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
         return {**known, **kind, "schema": schema}

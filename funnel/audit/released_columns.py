@@ -117,11 +117,13 @@ def check_classes(known: AuditContext) -> Found:
         yield "it does not say whose counts its questions are chosen by"
     history = known.report.figures.history
     # Those of a first version stay: a later one may have no record with a value any more.
-    if not classes.are_given and (history is None or history.versions == 1):
+    is_first = history is None or history.versions == 1
+    if not classes.are_given and is_first:
         yield from _scale_complaints(classes, known)
+    values = "" if is_first else ", that points are for values that the first version had"
     return (
-        f"{len(classes.names)} classes of records, by their published columns; whose counts chose their questions, "
-        "and points that change the class of no published record, could not be checked"
+        f"{len(classes.names)} classes of records, by their published columns; whose counts chose their questions"
+        f"{values}, and points that change the class of no published record, could not be checked"
     )
 
 

@@ -157,6 +157,9 @@ UNTOLD = {
     ),
     "whose people these are": "people unit.# frequencies.covers_versions",
     "how much a version alone would keep": "figures.history.share_alone",
+    "how many whole records are people's own, but that they are no more than those whose class stays": (
+        "figures.history.own"
+    ),
     "what people who are in several versions add up to, and for which observers": (
         "figures.history.observers.#.outside_at_most figures.history.observers.#.bounded "
         "figures.history.observers.#.level_of_all"

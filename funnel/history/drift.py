@@ -16,7 +16,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.tails import binomial_two_sided, fisher, hypergeometric_two_sided
 
 # One false alarm in a thousand versions: somebody has to read it, and nothing is lost by a version that waits. Draws
-# are refused at 10^-8 because a second draw would be a selection; here nothing has been drawn yet.
+# are refused as good as never because a second draw would be a selection; here nothing has been drawn yet.
 DRIFTED = 1e-3
 _WHAT = ("the secret", "the published values", "secret and published values together")
 

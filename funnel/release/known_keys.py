@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from funnel.release.documents import JointDocument
 from funnel.release.earlier import Earlier
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
-from funnel.release.record import Record
+from funnel.release.record import Record, Records
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.key_column import KEY_COLUMN, stored_digests
 from funnel.spec import ReleaseSpec
@@ -111,6 +112,34 @@ def require_other_people(
                 raise _same_people(one, "have record keys in common with", "")
         else:
             _require_other_counts(one, counted)
+
+
+def warning_of_other_series(spec: ReleaseSpec, snapshot: Snapshot) -> str | None:
+    """What the publisher is warned of where other series of the workspace are about the same people, for all we know.
+
+    They were made of the same source, or of the same recoded records. Series of the same register are bounded together.
+    """
+    found = set()
+    for place in sorted(spec.workspace_folder.glob("*/records/*")):
+        series = place.parents[1].name
+        if series == spec.name:
+            continue
+        records: dict[Version, Record] = {}
+        # A damaged record refuses a release of its own series, and no other.
+        with suppress(LedgerError):
+            records = Records(place).known
+        for record in records.values():
+            registered = None if record.history is None else record.history.register_name
+            together = spec.register is not None and registered == spec.register
+            if not together and record.origin.is_of_people(snapshot.source_sha256, snapshot.content_sha256):
+                found.add(series)
+    if not found:
+        return None
+    return (
+        f"the same records were released as {', '.join(sorted(found))}, in this workspace: what all these series "
+        "disclose about a person adds up, and the epsilon that each says to have spent leaves out the others; one "
+        "register of people who are the same bounds them together"
+    )
 
 
 def _unlike(record: Record, spec: ReleaseSpec, snapshot: Snapshot, secret: str | None) -> str | None:

@@ -13,9 +13,10 @@ from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup, escape
 
+from funnel.errors import DataError
 from funnel.guarantees import Guarantee, Several
 from funnel.release.public_report import Compared
 from funnel.release.report_parts import LiftCell
@@ -121,8 +122,16 @@ def render(template: str, values: dict[str, Any]) -> str:
     -----
     Labels, names and texts are escaped wherever they stand. The page's content security policy allows no resource
     outside the page, whatever is in it.
+
+    Raises
+    ------
+    DataError
+        If the values lack what the page tells, as those of a forged report may.
     """
-    return smaller(_environment().get_template(template).render(**values))
+    try:
+        return smaller(_environment().get_template(template).render(**values))
+    except UndefinedError as error:
+        raise DataError(f"the figures lack what the page tells: {error.message}") from error
 
 
 # What templates write numbers with, by the names of `funnel.report.number_texts`.

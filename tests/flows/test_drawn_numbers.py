@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.audit.check import State, overall
+from funnel.audit.recheck import Told
 from funnel.errors import ReleaseRefused
 from funnel.release import publication
+from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
@@ -111,6 +113,30 @@ def test_numbers_that_the_records_do_not_make_fail_an_audit(made: ReleaseFolder,
     pq.write_table(table.set_column(2, "age (number)", pa.array(numbers)), folder.drawn)
     failed = {check.name: check.detail for check in recheck(folder) if check.state is State.FAILED}
     assert "others than the published records make" in failed["drawn numbers"]
+
+
+def test_all_tables_say_the_same_of_a_column(made: ReleaseFolder, tmp_path: Path) -> None:
+    """Of intervals and of drawn numbers, which no other public file tells: the four tables are held to each other."""
+    package = json.loads(made.package.read_bytes())
+    places = [
+        (number, key)
+        for number, one in enumerate(package["resources"])
+        for key in ("funnel:numbers", "funnel:drawn")
+        if any(key in field for field in one["schema"]["fields"])
+    ]
+    assert len(places) == 6
+    for number, key in places:
+        folder = ReleaseFolder(tmp_path / f"{number} {key[7:]}")
+        shutil.copytree(made.root, folder.root)
+        package = json.loads(made.package.read_bytes())
+        field = next(one for one in package["resources"][number]["schema"]["fields"] if key in one)
+        if key == "funnel:numbers":
+            next(iter(field[key]["intervals"].values()))[0] += 1
+        else:
+            next(iter(field[key]["numbers"].values()))[0][0] += 1
+        folder.package.write_bytes(dump(package))
+        failed = {one.name for one in recheck(folder, Told(public=True)) if one.state is State.FAILED}
+        assert "package" in failed, (number, key)
 
 
 def true_numbers(table: pa.Table) -> pa.Table:

@@ -158,6 +158,16 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     assert min(numbers) >= 0.367879
 
 
+def test_a_publisher_is_warned_of_other_series_about_the_same_people(tmp_path: Path) -> None:
+    """Of the same records under another name; other records are no matter."""
+    assert not release(str(make_project(tmp_path)))["warnings"]
+    place = make_project(tmp_path, SPEC.replace('"people"', '"again"', 1))
+    (found,) = [one for one in release(str(place))["warnings"] if "adds up" in one]
+    assert found.startswith("the same records were released as people, in this workspace")
+    make_project(tmp_path, SPEC.replace('"people"', '"others"', 1), adult_rows(3000))
+    assert not release(str(place))["warnings"]
+
+
 def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: Path) -> None:
     spec = make_project(tmp_path)
     first = release(str(spec))

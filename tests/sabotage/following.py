@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import KNOWN_UNITS, NOISY_RIGHT_YEAR, RIGHT_YEAR, SECOND_YEAR, THIRD_YEAR, UNITS
+from tests.sabotage.scenes import (
+    KNOWN_UNITS,
+    NOISY_RIGHT_YEAR,
+    RIGHT_INCOME,
+    RIGHT_YEAR,
+    SECOND_YEAR,
+    THIRD_YEAR,
+    UNITS,
+)
 
 CAUGHT = "register"
 TOLD = "distribution"
@@ -206,6 +214,15 @@ FOLLOWING = [
             ),
         )
     ),
+    Mutant(
+        "answers put right at ease",
+        "a table that is a dozen records off on average",
+        "funnel.history.corrected",
+        "(np.abs(published - wanted) <= off).all()",
+        "(np.abs(published - wanted) <= 100 * off).all()",
+        CAUGHT,
+        RIGHT_INCOME,
+    ),
     *(
         Mutant(name, breaks, module, old, new, caught, RIGHT_YEAR)
         for name, breaks, caught, module, old, new in (
@@ -216,14 +233,6 @@ FOLLOWING = [
                 "funnel.pipeline.tasks.follow",
                 "right=frequencies.noise is None,",
                 "right=False,",
-            ),
-            (
-                "answers put right at ease",
-                "a table that is a dozen records off on average",
-                CAUGHT,
-                "funnel.history.corrected",
-                "(np.abs(published - wanted) <= off).all()",
-                "(np.abs(published - wanted) <= 100 * off).all()",
             ),
             (
                 "answers put right for other counts",

@@ -94,6 +94,10 @@ RIGHT_YEARS = (
     .replace("epsilon = 0.5", 'protection = "none"')
 )
 """The same without noise, of values that are right on average."""
+RIGHT_INCOMES = RIGHT_YEARS.replace('publish = ["kids"]', 'publish = ["income"]').replace(
+    'kids = ["no", "yes"]', f"income = {[f'fifth {1 + fifth}' for fifth in range(5)]}"
+)
+"""The same of five values: of two a table often happens to be right before it is put right."""
 DONOR_YEARS = (
     RIGHT_YEARS.replace('publish = ["kids"]', 'publish = "auto"')
     .replace("[source]", "[groups]\nmin_records = 100\n\n[source]", 1)
@@ -410,6 +414,13 @@ THIRD_YEAR = Scene(
 RIGHT_YEAR = Scene(
     "a third version about the same people, right on average", RIGHT_YEARS, earlier=True, years=True, change=third_wave
 )
+RIGHT_INCOME = Scene(
+    "a third version about the same people, of incomes that are right on average",
+    RIGHT_INCOMES,
+    earlier=True,
+    years=True,
+    change=third_wave,
+)
 DONOR_YEAR = Scene(
     "a third version of whole records about the same people", DONOR_YEARS, earlier=True, years=True, change=third_wave
 )
@@ -463,6 +474,7 @@ HONEST = (
     SECOND_YEAR,
     THIRD_YEAR,
     RIGHT_YEAR,
+    RIGHT_INCOME,
     DONOR_YEAR,
     NOISY_RIGHT_YEAR,
 )

@@ -26,7 +26,7 @@ from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.audits import verified
 from tests.copies import copied
-from tests.funnel.audit.statements import generic, passes, places, unnoticed
+from tests.funnel.audit.statements import changes, generic, passes, places, unnoticed
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 from tests.waves import FOLLOWED, wave
@@ -50,13 +50,19 @@ SECRET = (
     .replace("[source]", 'mechanism = "invariant"\n\n[source]')
     + '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
 )
+DONORS = (
+    FOLLOWED.replace("epsilon = 2.0", 'protection = "none"')
+    .replace('name = "grr"', 'name = "invariant"')
+    .replace('publish = ["kids"]', 'publish = "auto"')
+    .replace("[source]", "[groups]\nmin_records = 100\n\n[source]", 1)
+) + '[disclosure]\non_breach = "report"\n'
 
 
-def two_versions(folder: Path, text: str) -> ReleaseFolder:
+def two_versions(folder: Path, text: str, people: int = 600) -> ReleaseFolder:
     """The second version of a series about the same people."""
     (folder / "followed.toml").write_text(text, encoding="utf-8")
     for year in (1984, 1985):
-        pq.write_table(wave(year, 600), folder / "people.parquet")
+        pq.write_table(wave(year, people), folder / "people.parquet")
         told, _ = run_release(ReleaseSpec.load(folder / "followed.toml"), False, False)
     return ReleaseFolder(Path(told["folder"]))
 
@@ -67,6 +73,7 @@ MADE: dict[str, Callable[[Path], ReleaseFolder]] = {
     "whole": lambda folder: make_release(make_project(folder, WHOLE, adult_rows())),
     "any column": lambda folder: make_release(make_project(folder, ANY_COLUMN, adult_rows(0, 4000))),
     "secret": lambda folder: make_release(make_project(folder, SECRET, adult_rows())),
+    "donors": lambda folder: two_versions(folder, DONORS, 1200),
 }
 LATER = ("noise", "none")
 
@@ -88,10 +95,11 @@ def test_no_statement_can_be_changed_unnoticed(release: Release, tmp_path: Path,
     assert list(unnoticed(folder)) == []
 
 
-@pytest.mark.parametrize("kind", ["any column", "secret"])
-def test_no_statement_about_a_published_secret_can_be_changed_unnoticed(release: Release, kind: str) -> None:
-    """Whole records for observers of any column, and few columns under noise: all that only these reports have."""
-    others = {generic(place) for other in ("first", "none") for place, _ in places(report_of(release(other)))}
+@pytest.mark.parametrize("kind", ["any column", "secret", "donors"])
+def test_no_statement_about_records_as_they_are_can_be_changed_unnoticed(release: Release, kind: str) -> None:
+    """Whole records for observers of any column or over versions, few columns under noise: what only these have."""
+    told = (one for other in ("first", "none") for one in places(report_of(release(other))))
+    others = {generic(place) for place, value in told if changes(value)}
     assert passes(release(kind), report_of(release(kind)))
     assert list(unnoticed(release(kind), tried_elsewhere=others)) == []
 
@@ -251,6 +259,31 @@ def test_what_cannot_be_of_classes_is_noticed(release: Release, tmp_path: Path, 
     found = list(verified(folder, ("classes", "secrets", "unchanged", "whole records"), Told(public=True)))
     assert all(one.passed for one in found) is (name not in CLASSES)
     assert name in CLASSES or "could not be checked" in found[0].detail
+
+
+def test_a_report_without_what_its_page_tells_fails_the_check_of_the_page(release: Release, tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path / release("none").root.name)
+    shutil.copytree(release("none").root, folder.root)
+    report = report_of(folder)
+    report["example"] = None
+    folder.numbers.write_bytes(dump(report))
+    (found,) = verified(folder, ("report page",), Told(public=True))
+    assert found.failed
+    assert "report.html.jinja" not in found.detail
+    assert "lack what the page tells" in found.detail
+
+
+def test_classes_of_later_versions_are_those_of_the_one_before(release: Release, tmp_path: Path) -> None:
+    series = tmp_path / "panel"
+    shutil.copytree(release("donors").root.parent, series, symlinks=True)
+    folder = ReleaseFolder(series / release("donors").root.name)
+    assert next(verified(folder, ("version before",), Told(public=True))).passed
+    classes = json.loads(folder.classes.read_bytes())
+    CLASSES["points for a secret that there is not"](classes)
+    folder.classes.write_bytes(dump(classes))
+    found = list(verified(folder, ("version before", "classes"), Told(public=True)))
+    assert [one.name for one in found if one.failed] == ["version before"]
+    assert "values that the first version had" in found[-1].detail
 
 
 UNTOLD: dict[str, Change] = {

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import dlaplace
 
+from funnel.audit.check import FALSE_ALARM
 from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of, total_limit
 from funnel.recount.plausible import plausible_noise
 
-# The share that a gate may give it.
-RARE = 2e-9
+# The share that an audit gives it.
+RARE = FALSE_ALARM
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.3, 0.1, 3.0, 1e-3, 0.7000000000000001])
@@ -137,8 +138,8 @@ SEEN = [
     ("even, so that parity is exact", 120),
     ("up where counts are even", 320),
     ("sorted by counts", 320),
-    ("pairs that cancel", 40),
-    ("every second one again", 40),
+    ("pairs that cancel", 48),
+    ("every second one again", 48),
     ("none where counts are small", 240),
     ("the smaller of two", 480),
     ("half the scale", 480),
@@ -195,7 +196,7 @@ class TestPlausible:
             counts = _counts(seed, shape)
             z, w = self._drawn(seed, scale, shape), self._drawn(seed + 1000, scale, shape)
             noise = SPOILT[how](z, w, np.array(counts), scale)
-            assert plausible_noise(noise.tolist(), scale, counts).p_value < RARE / 4, seed
+            assert plausible_noise(noise.tolist(), scale, counts).p_value < RARE, seed
 
     def test_noise_of_eight_tenths_of_the_scale_is_seen_in_large_tables_alone(self) -> None:
         seen = [

@@ -573,3 +573,23 @@ def test_what_can_be_estimated_comes_before_what_is_kept(lip: ReportContent, tol
     # Green is of releases from which something can be estimated.
     assert ('class="verdict pass"' in summary, 'class="verdict warn"' in summary) == (told, not told)
     assert ("records tell no share</span>" in summary) is not told
+
+
+@pytest.mark.parametrize("columns", [6, 13])
+def test_errors_of_many_columns_are_one_line_and_of_those_that_cannot_be_told_one_each(
+    lip: ReportContent, columns: int
+) -> None:
+    report = public_report(lip)
+    one = next(table for table in report.estimated if len(table.columns) == 1)
+    tables = [
+        one.model_copy(update={"columns": (f"column {j}",), "largest": (j + 1) / 1000, "unknown": 0})
+        for j in range(columns)
+    ]
+    tables.append(one.model_copy(update={"columns": ("open",), "typical": None, "largest": None, "unknown": 4}))
+    page = render_public(report.model_copy(update={"estimated": tuple(tables)}))
+    lines = page[page.index('<ul class="told">') : page.index("</ul>", page.index('<ul class="told">'))]
+    assert lines.count("<li>") == (columns + 1 if columns == 6 else 2)
+    assert "no share can be estimated from the records." in lines
+    if columns == 13:
+        text = " ".join(re.sub("<[^>]+>", "", lines).split())
+        assert "Shares of 13 columns have a standard error of ± 0.10 (column 0) to ± 1.3 (column 12)" in text
