@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,6 +50,19 @@ def released(folder: Path, spec: ReleaseSpec, table: pa.Table) -> ReleaseFolder:
 
 def passes(folder: ReleaseFolder) -> bool:
     return all(overall(recheck(folder, told)) == State.PASSED for told in (Told(), Told(public=True)))
+
+
+def forget(folder: Path, ids: list[int]) -> None:
+    (folder / "ids.csv").write_text("\n".join(["id", *map(str, ids), ""]), encoding="utf-8")
+    told = CliRunner().invoke(command, [str(folder / "panel.toml"), "--ids", str(folder / "ids.csv"), "--yes"])
+    assert told.exit_code == 0, told.output
+
+
+def in_last_class(version: ReleaseFolder, table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Which records of a table are of the last of the classes of a release."""
+    classes = PlainClasses.parse(version.classes.read_bytes())
+    records = table.select(COLUMNS).to_pylist()
+    return np.array([classes.of(tuple(map(str, row.values()))) == classes.names[-1] for row in records])
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +163,7 @@ def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
     first, second = tables(2)
     released(tmp_path, spec, first)
     gone = first["id"].to_pylist()[:25]
-    (tmp_path / "ids.csv").write_text("\n".join(["id", *map(str, gone), ""]), encoding="utf-8")
-    told = CliRunner().invoke(command, [str(tmp_path / "panel.toml"), "--ids", str(tmp_path / "ids.csv"), "--yes"])
-    assert told.exit_code == 0, told.output
+    forget(tmp_path, gone)
     version = released(tmp_path, spec, second)
     assert passes(version)
     register = tmp_path / ".funnel" / "registers" / "panel"
@@ -166,18 +178,35 @@ def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
     assert found.versions[1].missing == len({*gone} & {*second["id"].to_pylist()})
 
 
-def test_a_wave_without_records_of_a_class_is_released(tmp_path: Path) -> None:
+@pytest.mark.parametrize("people", [0, 1, 2])
+def test_a_wave_with_hardly_anybody_of_a_class_is_released(tmp_path: Path, people: int) -> None:
     spec = project(tmp_path, SPEC)
     first, second, third = tables(3)
     versions = [released(tmp_path, spec, first)]
-    classes = PlainClasses.parse(versions[0].classes.read_bytes())
-    of_class = [classes.of(tuple(map(str, row.values()))) for row in second.select(COLUMNS).to_pylist()]
-    fewer = second.filter(pa.array([one != classes.names[-1] for one in of_class]))
-    assert 0 < len(fewer) < len(second)
+    of_last = in_last_class(versions[0], second)
+    fewer = second.filter(pa.array(~of_last | (np.cumsum(of_last) <= people)))
+    assert 0 < len(fewer) == len(second) - of_last.sum() + people
     versions += [released(tmp_path, spec, table) for table in (fewer, third)]
     assert all(map(passes, versions))
     found = recount_histories(tmp_path / ".funnel" / "registers" / "panel")
     assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 3
+
+
+def test_nobody_begins_as_one_of_a_class_of_which_everybody_is_forgotten(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC)
+    first, second, _ = tables(3)
+    versions = [released(tmp_path, spec, first)]
+    of_last, known = in_last_class(versions[0], second), np.isin(second["id"], first["id"])
+    both = np.flatnonzero(of_last & known)[:2]
+    forget(tmp_path, np.array(second["id"])[both].tolist())
+    of_last[both] = False
+    second = second.filter(pa.array(~of_last))
+    versions.append(released(tmp_path, spec, second))
+    assert passes(versions[1])
+    names = pq.read_table(versions[1].data, columns=["record_class"]).column(0).to_pylist()
+    assert 0 == names.count(PlainClasses.parse(versions[0].classes.read_bytes()).names[-1]) < len(names)
+    found = recount_histories(tmp_path / ".funnel" / "registers" / "panel")
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 2
 
 
 def test_another_secret_value_and_another_width_are_refused(tmp_path: Path) -> None:
