@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -25,6 +26,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.copies import copied
 from tests.flows.test_history import SPEC as PANEL
 from tests.flows.test_history import project, run
 from tests.waves import WAVES, wave
@@ -151,11 +153,45 @@ def test_the_same_again_draws_nothing(panel: tuple[Path, ReleaseSpec, list[Relea
     assert (told["status"], Path(told["folder"])) == ("unchanged", versions[-1].root)
 
 
-def test_no_standard_errors_are_told_of_whole_records(
-    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]],
+def test_counts_are_off_by_no_more_than_is_stated(panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]]) -> None:
+    for table, version in zip(tables(3), panel[2], strict=True):
+        report = PublicReport.read(version.numbers)
+        assert report.unchanged is not None
+        assert report.unchanged.followed is not None
+        stated, release = report.unchanged.followed, load_release(version.root)
+        assert 0 < stated.factor <= stated.errors
+        most = stated.errors / max(1.0, stated.factor)
+        for column in COLUMNS:
+            found = release.shares(by=column)
+            true = table[column].to_pandas().astype(str).value_counts(normalize=True)
+            for (value,), share, error, low, high in zip(
+                found.cells, found.frequencies, found.errors, found.lower, found.upper, strict=True
+            ):
+                assert low <= share <= high
+                # Errors are those of published shares, and the stated ones of true shares.
+                if true.get(value, 0.0) > 0.05:
+                    assert 0 < error < 0.05
+                    assert abs(share - true[value]) <= 1.3 * most * error
+        # A record stays whole as often as it is somebody's own, or one that is alike.
+        assert report.figures.history is not None
+        assert report.figures.history.own is not None
+        assert abs(release.unchanged() - report.figures.history.own) < 0.1
+        assert 0 < release.variance_ratio(lambda rows: pc.equal(rows["kids"], "no").to_numpy()) < 2
+
+
+def test_a_report_that_states_another_deviation_is_refused(
+    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]], tmp_path: Path
 ) -> None:
-    with pytest.raises(SpecError, match="donors who are followed"):
-        load_release(panel[2][-1].root).unchanged()
+    folder = copied(panel[2][1], tmp_path / "1.1.0")
+    report = json.loads(folder.numbers.read_bytes())
+    report["unchanged"]["followed"]["errors"] = 900.0
+    folder.numbers.write_text(json.dumps(report), encoding="utf-8")
+    failed = {one.name for one in recheck(folder, Told(public=True)) if one.state == State.FAILED}
+    assert failed
+    report["unchanged"]["followed"] = None
+    folder.numbers.write_text(json.dumps(report), encoding="utf-8")
+    said = [one.detail for one in recheck(folder, Told(public=True)) if one.state == State.FAILED]
+    assert any("how far counts are off" in str(one) for one in said)
 
 
 def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
