@@ -1,7 +1,8 @@
 """Donor observer: what versions of whole records about the same people tell of every secret, computed a second time.
 
-Beliefs are sums over all that is hidden together: the secrets of a person in all versions, their class, and the secret
-and class of a donor.
+Beliefs are sums over all that is hidden together: of every version so far the secret of a person in it, with their
+secret and class now, and the secret and class of a donor. They grow with the number of versions, not with that of all
+sequences of secrets.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from funnel.recount.ratios import Side
 
 History = tuple[tuple[str, int], ...]
 Cell = tuple[str, int]
-# Secrets of a person, their class, and the cell of a donor; None where the record is the person's own.
-State = tuple[tuple[str, ...], int, Cell | None]
+# The secret of a person in some version, their cell now, and that of a donor; None where the record is their own.
+State = tuple[str, Cell, Cell | None]
+Beliefs = Sequence[Mapping[tuple[State, int], int]]
+"""What is believed of the secret of every version in turn, with what a channel reads; each up to a factor."""
 FEWEST_DONORS = 3
 """People of a class whose records may begin, with fewer of whom no record begins as one of it in a later version."""
 
@@ -49,7 +52,7 @@ class DonorObserver:
     ) -> None:
         self._k, self._secrets, self._sizes, self._moves = classes, secrets, sizes, cache(moves)
         self._place: dict[str, int] = {}
-        self._after: dict[History, dict[State, int]] = {}
+        self._after: dict[History, list[dict[State, int]]] = {}
 
     def begins(self, name: str) -> None:
         """The next version is of this name."""
@@ -59,31 +62,40 @@ class DonorObserver:
     def _t(self) -> int:
         return len(self._place) - 1
 
-    def states(self, history: History) -> dict[tuple[State, int], int]:
+    def states(self, history: History) -> Beliefs:
         """What is believed before a version, with what the channel reads; whole numbers up to a factor."""
         if not history:
-            return {(((s,), c, None), c): people for (s, c), people in self._sizes[self._t].items() if people}
+            return [{((s, (s, c), None), c): people for (s, c), people in self._sizes[self._t].items() if people}]
         name, output = history[-1]
-        moves, k = self._moves(self._place[name], self._t), self._k
-        there, before = moves.staying(output % k)
-        found: dict[tuple[State, int], int] = defaultdict(int)
-        own: dict[State, int] = defaultdict(int)
-        for (path, c, donor), mass in self._after[history].items():
-            for (s, to), share in moves.kernel[path[-1], c].items():
-                own[(*path, s), to, donor] += mass * share
-        for (path, c, donor), mass in own.items():
+        moves = self._moves(self._place[name], self._t)
+        own = []
+        for after in self._after[history]:
+            own.append(defaultdict[State, int](int))
+            for (secret, cell, donor), mass in after.items():
+                for to, share in moves.kernel[cell].items():
+                    own[-1][secret, to, donor] += mass * share
+        now = defaultdict[State, int](int)
+        for (_, cell, donor), mass in own[-1].items():
+            now[cell[0], cell, donor] += mass
+        return [self._with_donors(one, moves, output % self._k) for one in (*own, now)]
+
+    def _with_donors(self, own: Mapping[State, int], moves: PlainMoves, of_class: int) -> dict[tuple[State, int], int]:
+        """The same once donors have moved too, of whom those of a class have left as often as people of it do."""
+        found, k = defaultdict[tuple[State, int], int](int), self._k
+        there, before = moves.staying(of_class)
+        for (secret, cell, donor), mass in own.items():
             if donor is None:
-                found[(path, c, None), c] += mass * moves.scale * before
+                found[(secret, cell, None), cell[1]] += mass * moves.scale * before
                 continue
-            found[(path, c, donor), 2 * k] += mass * moves.scale * (before - there)
-            for cell, share in moves.kernel[donor].items():
-                found[(path, c, cell), k + cell[1]] += mass * share * there
+            found[(secret, cell, donor), 2 * k] += mass * moves.scale * (before - there)
+            for to, share in moves.kernel[donor].items():
+                found[(secret, cell, to), k + to[1]] += mass * share * there
         return {state: mass for state, mass in found.items() if mass}
 
     def judged(
         self,
         history: History,
-        states: Mapping[tuple[State, int], int],
+        states: Beliefs,
         weights: Weights,
         sides: Sequence[Side],
         node: int = 0,
@@ -93,10 +105,11 @@ class DonorObserver:
         rows = tuple(tuple((x, weight) for x, weight in enumerate(row) if weight) for row in weights)
         places = [*(self._place[name] for name, _ in history), self._t]
         found = []
-        for u, place in enumerate(places):
+        number = {secret: s for s, secret in enumerate(self._secrets)}
+        for u, (place, believed) in enumerate(zip(places, states, strict=True)):
             cells = [0] * (len(self._secrets) * inputs)
-            for ((path, _, _), x), mass in states.items():
-                cells[self._secrets.index(path[u]) * inputs + x] += mass
+            for ((secret, _, _), x), mass in believed.items():
+                cells[number[secret] * inputs + x] += mass
             prior = self._prior(place, places[u - 1] if u else None)
             distribution = HistoryDistribution(node, cells, 0)
             found.append((place, judge_history(sides, sides, distribution, rows, prior), distribution))
@@ -109,13 +122,11 @@ class DonorObserver:
             counted[secret] += people
         return [counted[secret] for secret in self._secrets]
 
-    def published(
-        self, history: History, states: Mapping[tuple[State, int], int], weights: Weights
-    ) -> tuple[float, list[list[float]]]:
+    def published(self, history: History, states: Beliefs, weights: Weights) -> tuple[float, list[list[float]]]:
         """The probability of an own record, and that of every class of a person and output."""
-        k, total = self._k, sum(states.values())
+        k, total = self._k, sum(states[-1].values())
         reads: dict[tuple[int, int], int] = defaultdict(int)
-        for ((_, c, _), x), mass in states.items():
+        for ((_, (_, c), _), x), mass in states[-1].items():
             reads[c, x] += mass
         table = [[0] * (2 * k) for _ in range(k)]
         for (c, x), mass in reads.items():
@@ -125,10 +136,10 @@ class DonorObserver:
         whole = total * WHOLE
         return own / whole, [[one / whole for one in row] for row in table]
 
-    def off(self, states: Mapping[tuple[State, int], int], table: Sequence[Sequence[float]]) -> list[float]:
+    def off(self, states: Beliefs, table: Sequence[Sequence[float]]) -> list[float]:
         """By how much records of each class are expected more often than own ones would be."""
         k, due = self._k, [0] * self._k
-        for ((_, c, donor), _), mass in states.items():
+        for ((_, (_, c), donor), _), mass in states[-1].items():
             due[c] += mass if donor is None else 0
         # Where the record is known not to be the person's own, nothing is owed for it.
         if not any(due):
@@ -162,27 +173,31 @@ class DonorObserver:
             found[c] = min(apart, key=lambda j: (apart[j], j), default=c)
         return found
 
-    def publish(
-        self, history: History, states: Mapping[tuple[State, int], int], weights: Weights, outputs: Iterable[int]
-    ) -> None:
+    def publish(self, history: History, states: Beliefs, weights: Weights, outputs: Iterable[int]) -> None:
         """What is believed once each of some outputs is published."""
-        k, name = self._k, list(self._place)[-1]
+        name = list(self._place)[-1]
         for y in outputs:
-            after: dict[State, int] = defaultdict(int)
-            new = {cell: people for cell, people in self._sizes[self._t].items() if cell[1] == y % k and people}
-            for ((path, c, donor), x), mass in states.items():
-                told = mass * weights[y][x]
-                if not told:
-                    continue
-                if y < k:
-                    after[path, c, donor] += told
-                elif not history and c == y - k:
-                    after[path, c, None] += told * sum(new.values())
-                else:
-                    for cell, people in new.items():
-                        after[path, c, cell] += told * people
-            factor = math.gcd(*after.values()) or 1
-            self._after[(*history, (name, y))] = {state: mass // factor for state, mass in after.items()}
+            self._after[(*history, (name, y))] = [self._told(history, one, weights[y], y) for one in states]
+
+    def _told(
+        self, history: History, states: Mapping[tuple[State, int], int], row: Sequence[int], y: int
+    ) -> dict[State, int]:
+        """The same of one version's secret, for an output with these weights."""
+        k, after = self._k, defaultdict[State, int](int)
+        new = {cell: people for cell, people in self._sizes[self._t].items() if cell[1] == y % k and people}
+        for ((secret, cell, donor), x), mass in states.items():
+            told = mass * row[x]
+            if not told:
+                continue
+            if y < k:
+                after[secret, cell, donor] += told
+            elif not history and cell[1] == y - k:
+                after[secret, cell, None] += told * sum(new.values())
+            else:
+                for of, people in new.items():
+                    after[secret, cell, of] += told * people
+        factor = math.gcd(*after.values()) or 1
+        return {state: mass // factor for state, mass in after.items()}
 
 
 def is_channel(weights: Weights, k: int, later: bool) -> bool:
