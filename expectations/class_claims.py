@@ -14,7 +14,7 @@ from funnel.pipeline.expectations.finished_folder import FinishedFolder
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.donors import PlainDonors
 from funnel.recount.part_beliefs import class_of
-from funnel.recount.plain_distributions import share_step
+from funnel.recount.plain_distributions import share_step, up_to_digits
 from funnel.recount.published import count_published
 from funnel.recount.published_classes import PublishedByClass, moves_of, published_by_class
 from funnel.recount.source import Recount
@@ -83,6 +83,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         ),
         _off(found, stated.get("off"), width > 0 and not said.has_noise),
         _known(found, stated.get("known"), said) if is_even else Claim("known", None),
+        _followed(found, read_json(finished.folder.numbers), is_even),
         same("observers", stated.get("at_once"), said.at_once),
     ]
 
@@ -130,6 +131,22 @@ def _off(found: PublishedByClass, stated: Json | None, published: bool) -> Claim
     hair = _ROUNDED * sum(found.true.values())
     near = most - hair <= min(records, stated["records"]) and stated["records"] <= most * 1.11 + hair
     return claim("off", near, "is not how far tables of the secret are off on average")
+
+
+def _followed(found: PublishedByClass, report: Json, is_even: bool) -> Claim:
+    """Whether counts of records of the same people are as far off as is stated, in all and of the value that is."""
+    stated = (report.get("unchanged") or {}).get("followed")
+    off = {} if is_even else found.off_in_errors(float(report["figures"]["history"]["own"]))
+    if not off or stated is None:
+        return Claim("followed", "is missing or out of place" if off or stated is not None else None)
+    factor = math.sqrt(math.fsum(one * one for one in off.values()) / len(off))
+    most = max(off.values())
+    farthest = off.get((stated["column"], stated["value"]), -1.0)
+    right = farthest >= most * (1 - _ROUNDED) and all(
+        up_to_digits(one * (1 - _ROUNDED), 2) <= told <= up_to_digits(one * (1 + _ROUNDED), 2)
+        for one, told in ((factor, stated["factor"]), (most, stated["errors"]))
+    )
+    return claim("followed", right, "is not how far counts of values are off")
 
 
 def _known(found: PublishedByClass, stated: list[Json] | None, said: SpecText) -> Claim:

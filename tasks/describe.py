@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from funnel.donors.composition import Composition
 from funnel.guarantees import parse_guarantee
 from funnel.pipeline.tasks.run import Draft, Run, version_context
 from funnel.pipeline.tasks.step import step, tell
-from funnel.release.counted_as_usual import whole_stays
+from funnel.protocol import Protocol
+from funnel.release.counted_as_usual import CountsOff, counts_off, whole_stays
 from funnel.release.earlier import newest_found
 from funnel.release.internal_evidence import write_evidence
 from funnel.release.public.findings import PublicRelease
+from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.publication import require_drawn, require_small, write_documentation, write_documents, write_package
 from funnel.report.content import ReportContent
 from funnel.report.gathering import Results, report_content
@@ -59,6 +62,7 @@ def describe(run: Run, draft: Draft) -> ReportContent:
         judged,
         composition if is_even else None,
         whole_stays(folder) if is_even and classes is not None else None,
+        None if is_even or composition is None else _counts_off(draft, protocol, composition),
     )
     report = write_report(content, folder)
     categories = None if classes is None else {column: codings[column].labels for column in spec.released}
@@ -66,3 +70,12 @@ def describe(run: Run, draft: Draft) -> ReportContent:
     write_documentation(folder, newest_found(run.earlier))
     require_small(folder, spec.limits.max_document)
     return content
+
+
+def _counts_off(draft: Draft, protocol: Protocol, composition: Composition) -> CountsOff | None:
+    """How far counts of records of the same people are off, by the share of own records as it is published."""
+    history = draft.audited.history
+    if history is None or history.own is None:
+        return None
+    own = PublicDistributions.of(draft.audited.frequencies, protocol).share(history.own)
+    return counts_off(draft.folder.data, composition, protocol, own)

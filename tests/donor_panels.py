@@ -65,6 +65,14 @@ def panel(people: int, versions: int, seed: int, leaves: float = 0.1) -> list[pa
     return tables
 
 
+def with_few(tables: Sequence[pa.Table], version: int, people: int) -> list[pa.Table]:
+    """The same panel with so many people of the last class in one version."""
+    found = list(tables)
+    of_class = np.array([job[0] == "c" for job in found[version]["job"].to_pylist()])
+    found[version] = found[version].filter(pa.array(~of_class | (np.cumsum(of_class) <= people)))
+    return found
+
+
 def published(
     tables: Sequence[pa.Table], guarantee: Guarantee, budget_fraction: float = 0.8, secret_bytes: bytes | None = SECRET
 ) -> list[DonorStep]:

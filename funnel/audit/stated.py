@@ -177,6 +177,7 @@ _WITHOUT_NOISE = {
     "what observers who know one column of a whole record conclude, and how far tables of the secret are off": (
         "unchanged.known.#.level unchanged.known.#.outside unchanged.off.*"
     ),
+    "how far counts are off in records of donors who are followed": "unchanged.followed.*",
     "levels over the confidence set": (
         "estimation.robust_level estimation.robust_lift_level estimation.doubtful figures.worst_of_many_distributions"
     ),

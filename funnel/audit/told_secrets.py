@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _LISTED, _LISTED_UNCHANGED = 50, 30
 # Fewer records than these expected of a cell make the confidence set doubtful.
 _FEW = 5
+# More than rounding up to two digits adds to a number.
+_TWO_DIGITS = 1.11
 
 
 @check("secrets", "figures exact counted", contained=True)
@@ -49,6 +51,7 @@ def check_secrets(known: AuditContext) -> Found:
         *_unchanged_complaints(told, observers_budget(known), step),
         *_known_complaints(told, known.columns.classes is not None, guarantee_of(known.document).budget, step),
         *_off_complaints(told, known.columns.texts),
+        *_followed_complaints(told, known.columns.texts),
         *(lift_complaints(told, document, rows, step) if _is_complete(told) else ()),
         *_many_complaints(told, step),
         *_output_complaints(told, document),
@@ -157,6 +160,21 @@ def _known_complaints(told: PublicReport, by_class: bool, budget: float, step: f
             yield f"an observer of {listed(one.columns)} concludes another amount than people are outside"
         if Fraction(repr(one.outside)) % Fraction(repr(step)):
             yield f"the share of people outside for observers of {listed(one.columns)} is no multiple of {step:g}"
+
+
+def _followed_complaints(told: PublicReport, texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The value whose count is farthest off is one that there is, and as far off as goes with the mean square."""
+    if told.unchanged is None or (off := told.unchanged.followed) is None:
+        return
+    if told.figures.history is None or told.figures.history.own is None:
+        yield "counts are off by donors who are followed, where there are none"
+    if off.column in told.secret.columns or off.value not in texts.get(off.column, ()):
+        yield "a count is off of a value that there is not"
+    values = sum(map(len, texts.values()))
+    if not 0 <= off.factor <= off.errors <= off.factor * math.sqrt(values) * _TWO_DIGITS:
+        yield "the count that is farthest off does not go with the others"
+    if any(number != up_to_digits(number, 2) for number in (off.factor, off.errors)):
+        yield "how far counts are off has more than two digits"
 
 
 def _off_complaints(told: PublicReport, texts: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -333,6 +333,8 @@ def followed_complaints(own: float | None, stated: Unchanged, most: float, step:
         yield f"the share of own records is {own!r}, which is no public share, or more than that of classes that stay"
     if stated.whole is not None or stated.known:
         yield "more is stated of whole records than donors who are followed let be told"
+    if stated.followed is None and own is not None and own < 1:
+        yield "report.json does not state how far counts are off"
 
 
 @check("exact unchanged", "internal exact invariant table", contained=True)

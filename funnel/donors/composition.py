@@ -84,6 +84,29 @@ class Composition:
         """Counts of the secret and of classes; of parts of these where donors are drawn evenly."""
         return replace(Joint(self.people, self.secret, self.classes.alphabet), parts=self.parts)
 
+    def followed_errors(self, protocol: Protocol, own: float) -> FloatArray:
+        """Standard errors of the counts of every cell, (cells,), where a share of the records are people's own.
+
+        Of the records that keep their class the same share are own ones, whichever class it is, and the others are
+        anybody's of it.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Over the class of a record.
+        own : float
+        """
+        classes = self.classes.alphabet
+        order = [protocol.outputs.index(symbol) for symbol in classes.symbols]
+        moves = protocol.weights_for(classes)[order] / float(DENOMINATOR)
+        people = self.people.sum(axis=0)
+        within = self.counts.sum(axis=0) / np.maximum(people, 1)[:, np.newaxis]
+        stays = float(people @ moves.diagonal()) / people.sum()
+        is_own = moves.diagonal() * (min(1.0, own / stays) if stays > 0 else 1.0)
+        means = moves.T @ within
+        by_class = means * (1 - means) - (is_own**2)[:, np.newaxis] * within * (1 - within)
+        return np.asarray(np.sqrt(np.maximum(0.0, people @ by_class)))
+
     def off(self, protocol: Protocol) -> FloatArray:
         """Records by which the mean of every cell is off in a release, shape (c, cells), where the secret is published.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,32 @@ MOST_PAIRS = 50_000_000
 _HARDLY = 1e-9
 
 
-def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None = None) -> tuple[PlainCounts, IntArray]:
+@dataclass(frozen=True)
+class Followed:
+    """What is published of records that go on over versions as those of the same person or of a donor.
+
+    Attributes
+    ----------
+    own : float
+        The share that are expected to be people's own.
+    factor : float
+        What errors of counts are multiplied by.
+    """
+
+    own: float
+    factor: float
+
+
+def whole_records(
+    table: pa.Table, protocol: Protocol, noise: CountNoise | None = None, followed: Followed | None = None
+) -> tuple[PlainCounts, IntArray]:
     """Published records, counted, with the channel between them; and which of them each row is.
 
     A record x of class g stays with ``T(g | g)`` and else becomes a donor of the class h that is drawn: people of
     both classes stand along lines in the order of their columns, and somebody at a share q of the first line takes the
     record of whoever stands at q of the second. Published records of a class have the composition of the true ones,
     so their lines stand for the true ones as their counts stand for true counts. Between parts of classes the donor is
-    anybody of the new part. Where the secret is published too,
+    anybody of the new part, and so is one who is followed, of the class. Where the secret is published too,
     it is drawn with the class: x is a secret and a record then, each with each.
 
     Parameters
@@ -42,6 +60,8 @@ def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None 
         Over classes, the last column of the table, perhaps the secret, the first ones, and known columns.
     noise : CountNoise, optional
         In the counts of its inputs that it was made for.
+    followed : Followed, optional
+        Where records are those of donors who are followed over versions.
 
     Returns
     -------
@@ -83,8 +103,12 @@ def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None 
     records = tuple(zip(*texts, strict=True))
     values = Alphabet(columns, tuple((*secret, *record) for secret in secrets for record in records))
     row_of = of_secret * len(records) + record_of
-    if any(PART in name for name in names):
-        channel: Any = EvenChannel(moves, classes[firsts], people)
+    if followed is not None:
+        stays = float(np.bincount(classes, minlength=len(names)) @ moves[0, :, 0].diagonal()) / len(classes)
+        kept = min(1.0, followed.own / stays) if stays > 0 else 1.0
+        channel: Any = EvenChannel(moves, classes[firsts], people, kept)
+    elif any(PART in name for name in names):
+        channel = EvenChannel(moves, classes[firsts], people)
     else:
         channel = record_channel(moves, classes[firsts], people)
     if noise is not None:
@@ -92,7 +116,8 @@ def whole_records(table: pa.Table, protocol: Protocol, noise: CountNoise | None 
         # Nobody has a secret and class that are no input.
         group_of = np.array([inputs.get((*symbol[:width], symbol[-1]), 0) for symbol in values.symbols])
         noise = replace(noise, group_of=group_of)
-    return PlainCounts(values, np.bincount(row_of, minlength=len(values)), channel, categories, noise), row_of
+    counts, factor = np.bincount(row_of, minlength=len(values)), 1.0 if followed is None else followed.factor
+    return PlainCounts(values, counts, channel, categories, noise, factor), row_of
 
 
 def _secret_columns(protocol: Protocol) -> int:

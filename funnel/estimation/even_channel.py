@@ -28,6 +28,8 @@ class EvenChannel:
     part_of : ndarray of int, shape (a,)
     counts : ndarray of int, shape (a,)
         People with each record, at least one.
+    kept : float
+        Of the records that keep their part, the share that stay as they are; the others are anybody's of it, too.
     """
 
     # So that an array on the left leaves the product to it.
@@ -36,6 +38,7 @@ class EvenChannel:
     moves: FloatArray
     part_of: IntArray
     counts: IntArray
+    kept: float = 1.0
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -49,17 +52,17 @@ class EvenChannel:
 
     @cached_property
     def _leave(self) -> FloatArray:
-        """P(t, other part | s, part), (c·k, c·k): what would go to a part of which nobody was published stays."""
+        """P(t, part of somebody else | s, part), (c·k, c·k): what would go to a part that nobody was of stays."""
         c, k = self.moves.shape[:2]
-        leaves = (self._sizes > 0)[:, np.newaxis] & ~np.eye(k, dtype=np.bool_)
-        return np.where(leaves[:, np.newaxis], self.moves, 0.0).reshape(c * k, c * k)
+        leaves = (self._sizes > 0)[:, np.newaxis] * np.where(np.eye(k, dtype=np.bool_), 1 - self.kept, 1.0)
+        return np.asarray((leaves[:, np.newaxis] * self.moves).reshape(c * k, c * k))
 
     @cached_property
     def _stay(self) -> FloatArray:
         """P(t | s) of every record that keeps its part, shape (c, c, a)."""
         c, k = self.moves.shape[:2]
         part = np.arange(k)
-        stay = np.moveaxis(self.moves[:, part, :, part], 0, -1).copy()
+        stay = np.moveaxis(self.moves[:, part, :, part], 0, -1) * self.kept
         own = np.arange(c)
         stay[own, own] += (1 - self._leave.sum(axis=0)).reshape(c, k) - stay.sum(axis=0)
         return np.asarray(stay[:, :, self.part_of])

@@ -100,6 +100,8 @@ class PlainCounts:
         Of each column, in the order that cells are listed in; without it that in which values have them.
     noise : CountNoise, optional
         In the counts that the channel was made for.
+    factor : float
+        What standard errors of drawing are multiplied by, where the channel alone does not tell all of them.
     """
 
     def __init__(
@@ -109,9 +111,10 @@ class PlainCounts:
         channel: Any,
         categories: Sequence[Sequence[str]] = (),
         noise: CountNoise | None = None,
+        factor: float = 1.0,
     ) -> None:
         self.values, self.counts, self._channel, self._categories = values, counts, channel, categories
-        self._noise = noise
+        self._noise, self._factor = noise, factor
         self.n = int(counts.sum())
         self.shares: FloatArray = counts / self.n
 
@@ -164,7 +167,7 @@ class PlainCounts:
             for sampling in (False, True)
         )
         # Where nothing is changed that matters, the first is a rounding of the second.
-        return np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0), whole
+        return np.where(given > _ROUNDING * whole, np.minimum(given, whole), 0.0) * self._factor**2, whole
 
     def _moved_by_noise(self, influence: Any, noise: CountNoise) -> FloatArray:
         """By how much means of numbers (k, b) are off for one standard deviation of each of g counts, (k, g).
@@ -266,7 +269,7 @@ class PlainCounts:
         """Linear functions ``aims (k, b)`` of the shares, dense or sparse, as published records have them."""
         found, outputs = aims @ self.shares, self._channel @ self.shares
         means = aims @ self._channel
-        whole = (_gram(aims, outputs) - _gram(means, self.shares)) / self.n
+        whole = (_gram(aims, outputs) - _gram(means, self.shares)) * (self._factor**2 / self.n)
         if sampling:
             whole = whole + (_gram(aims, self.shares) - np.outer(found, found)) / self.n
         if self._noise is not None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from funnel.errors import SolverError, SpecError
+from funnel.errors import DataError, SolverError, SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.history.allowed import Allowed, allowed_by, exact_lifts
 from funnel.history.conditions import Conditions, cone_over
@@ -22,6 +22,9 @@ from funnel.history.library import balanced
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.solver.optimum import optimal
+
+FEWEST = 3
+"""Donors that a class needs in later versions: one who is neither the person nor who stood for them is left then."""
 
 # Of a budget: what is solved for in floats is decided in whole numbers, of all of it.
 _MOST = 1 - 1e-9
@@ -81,8 +84,51 @@ class DonorChannel:
         return np.asarray(own[:, None] * rows[:, :k].T + np.outer(others, rows[:, k:] @ of_donor))
 
 
+def nearest_classes(joint: Joint, donors: IntArray, least: int) -> IntArray:
+    """The class as which records begin in the place of each, (k,): itself, or the nearest one where donors are few.
+
+    The nearest class is the one whose lifts of the secret differ least from those of the class, at most over secrets,
+    of classes with `FEWEST` donors. Which class it is reads the answer alone, so that every bound stays.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts (c, k) of the version by secret and class.
+    donors : ndarray of int64, shape (k,)
+        People of each class whose records may begin.
+    least : int
+        Donors that a class needs.
+
+    Raises
+    ------
+    DataError
+        If a class has fewer, and there is none that could take its place.
+    """
+    people, found = joint.counts.sum(axis=0), np.arange(len(donors))
+    few = np.flatnonzero((people > 0) & (donors < least)).tolist()
+    others = np.flatnonzero(donors >= FEWEST).tolist()
+    if few and not others:
+        raise DataError(f"no class of records has {FEWEST} people whose records may begin; use fewer, larger classes")
+    by_secret = joint.counts.sum(axis=1).tolist()
+
+    def lifts(k: int) -> list[Fraction]:
+        """P(s | class) / P(s), up to a factor, of every secret that there is."""
+        of_class = joint.counts[:, k].tolist()
+        return [Fraction(n, sum(of_class) * all_of) for n, all_of in zip(of_class, by_secret, strict=True) if all_of]
+
+    for k in few:
+        mine = lifts(k)
+        found[k] = min(others, key=lambda j: max(abs(a - b) for a, b in zip(mine, lifts(j), strict=True)))
+    return found
+
+
 def channel_for(
-    belief: Belief, stays: Fraction, joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float
+    belief: Belief,
+    stays: Fraction,
+    joint: Joint,
+    guarantee: PosteriorGuarantee,
+    budget_fraction: float,
+    begins: IntArray,
 ) -> DonorChannel:
     """The channel of people with a history.
 
@@ -98,14 +144,16 @@ def channel_for(
         What is proven.
     budget_fraction : float
         Of a first version; the m-th of a person uses ``1 - (1 - budget_fraction) / m`` of the budget.
+    begins : ndarray of int64, shape (k,)
+        The class as which records begin in the place of each.
     """
     fraction = 1 - (1 - budget_fraction) / len(belief.versions)
     if len(belief.versions) == 1:
         alone = first_protocol(joint, guarantee, fraction)
-        return _proven(belief, stays, _first_records(joint, alone), guarantee)
+        return _proven(belief, stays, joined(_first_records(joint, alone), begins), guarantee)
     if not belief.own.any():
-        return _proven(belief, stays, _kept_donors(joint.counts.sum(axis=0)), guarantee)
-    return _own_records(belief, stays, guarantee, min(fraction, _MOST))
+        return _proven(belief, stays, joined(_kept_donors(joint.counts.sum(axis=0)), begins), guarantee)
+    return _own_records(belief, stays, guarantee, min(fraction, _MOST), begins)
 
 
 def first_protocol(joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float) -> Protocol:
@@ -124,7 +172,7 @@ def _first_records(joint: Joint, alone: Protocol) -> WeightArray:
 
 
 def _own_records(
-    belief: Belief, stays: Fraction, guarantee: PosteriorGuarantee, budget_fraction: float
+    belief: Belief, stays: Fraction, guarantee: PosteriorGuarantee, budget_fraction: float, begins: IntArray
 ) -> DonorChannel:
     """Of people whose record may still be their own: as many stay so as a fraction of the budget allows."""
     read = belief.read(stays)
@@ -142,11 +190,11 @@ def _own_records(
     rows = best_rows(beliefs[-c:].sum(axis=0), conditions.rows[0], k)
     if rows is not None:
         weights = balanced(np.ldexp(rows / rows.sum(axis=0), WORD_BITS).astype(np.uint64)[None])[0]
-        found = _decided(belief, stays, weights, guarantee)
+        found = _decided(belief, stays, joined(weights, begins), guarantee)
         if found is not None:
             return found
     # A row that is the same whatever is read tells nothing; classes are as common as those of own records would be.
-    return _proven(belief, stays, begin_anew(read[-1].sum(axis=0)[:k]), guarantee)
+    return _proven(belief, stays, joined(begin_anew(read[-1].sum(axis=0)[:k]), begins), guarantee)
 
 
 def _kept_donors(people: IntArray) -> WeightArray:
@@ -165,6 +213,15 @@ def begin_anew(people: IntArray | WholeNumbers) -> WeightArray:
     weights = np.zeros((2 * k, 2 * k + 1), dtype=np.uint64)
     weights[k:] = shares.astype(np.uint64)[:, None]
     return np.asarray(balanced(weights[None])[0])
+
+
+def joined(weights: WeightArray, begins: IntArray) -> WeightArray:
+    """The same channel with records of other classes in the place of those that may not begin."""
+    k, found = len(begins), weights.copy()
+    for one in np.flatnonzero(begins != np.arange(k)).tolist():
+        found[k + begins[one]] += found[k + one]
+        found[k + one] = 0
+    return found
 
 
 def require_kept(guarantee: Guarantee) -> PosteriorGuarantee:

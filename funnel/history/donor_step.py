@@ -11,7 +11,7 @@ import numpy as np
 from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.guarantees.base import Level, Witness
 from funnel.history.donor_beliefs import Belief
-from funnel.history.donor_channels import DonorChannel, channel_for, require_kept
+from funnel.history.donor_channels import FEWEST, DonorChannel, channel_for, nearest_classes, require_kept
 from funnel.history.following import VersionTerms
 from funnel.history.library import balanced, distinct_channels
 from funnel.history.observed import Observed
@@ -88,9 +88,12 @@ def donor_step(past: Past, observed: Observed, terms: VersionTerms) -> Step:
     """
     guarantee, beliefs, joint = require_kept(terms.guarantee), DonorBeliefs(past), observed.joint
     nodes, people = _people(observed)
+    donors = joint.counts.sum(axis=0) - observed.silent
+    begins = [nearest_classes(joint, donors, least) for least in (1, FEWEST if nodes.any() else 1)]
     channels = []
     for number, node in enumerate(nodes.tolist(), 1):
-        channels.append(channel_for(*beliefs.before(node, observed), joint, guarantee, terms.reserve))
+        before = beliefs.before(node, observed)
+        channels.append(channel_for(*before, joint, guarantee, terms.reserve, begins[node > 0]))
         terms.progress("deciding histories", number, len(nodes))
     library, drawn_from = distinct_channels(np.array([one.weights for one in channels]), np.arange(len(channels)))
     effective = _effective(joint, channels, people, terms.aim)
@@ -184,9 +187,9 @@ def _effective(joint: Joint, channels: list[DonorChannel], people: IntArray, tar
     outputs = Alphabet(
         (STANDING_COLUMN, CLASS_COLUMN), tuple((how, name) for how in ("goes on", "begins") for name in names)
     )
-    if len(channels) == 1 and len(channels[0].before.versions) == 1:
-        weights = np.ascontiguousarray(channels[0].weights[:, :k])
-    else:
+    weights = np.ascontiguousarray(channels[0].weights[:, :k])
+    everybody_is_new = len(channels) == 1 and len(channels[0].before.versions) == 1
+    if not everybody_is_new or not (weights[k:].any(axis=1) | (n == 0)).all():
         table = sum(count * one.published() for count, one in zip(people.tolist(), channels, strict=True))
         weights = _scaled(np.asarray(table), n / n.sum())
     marginal = balanced((weights.astype(object) @ n.astype(object) // int(n.sum())).astype(np.uint64)[None, :, None])
@@ -203,11 +206,13 @@ def _scaled(table: FloatArray, shares: FloatArray) -> WeightArray:
     going_on = np.divide(table[:, :k], of_class, out=np.zeros_like(of_class), where=of_class > 0)
     for _ in range(_ROUNDS):
         of_class *= np.divide(shares, of_class.sum(axis=1), out=np.zeros(k), where=there)[:, None]
-        of_class *= np.divide(shares, of_class.sum(axis=0), out=np.zeros(k), where=there)
+        by_output = of_class.sum(axis=0)
+        of_class *= np.divide(shares, by_output, out=np.zeros(k), where=by_output > 0)
     rows = np.where(there[:, None], of_class, shares)
     rows /= rows.sum(axis=1, keepdims=True)
     published = shares @ rows
-    kept = min(1.0, float((shares[there] / published[there]).min()))
+    some = published > 0
+    kept = min(1.0, float((shares[some] / published[some]).min()))
     begins = kept * rows * (1 - going_on) + (shares - kept * published)
     both = np.concatenate([kept * rows * going_on, begins], axis=1).T
     return np.asarray(balanced(np.ldexp(np.minimum(both, 1.0), WORD_BITS).astype(np.uint64)[None])[0])

@@ -135,8 +135,8 @@ class FollowedDonors:
         SpecError
             If the version is there already, or key or secret are not those of the versions before.
         DataError
-            If the table cannot be read, keys are missing, repeated or of another type, secrets are new, or a class that
-            is drawn has nobody else.
+            If the table cannot be read, keys are missing, repeated or of another type, secrets are new, or records may
+            begin in no class because none has three people.
         """
         key, secret = names_of(key), names_of(secret)
         if not isinstance(version, str) or not version or version in {one.version for one in self.past.chapters}:

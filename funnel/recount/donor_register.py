@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from funnel.errors import DataError
 from funnel.recount.chapters import NEW, WHOLE, Rows, Tree
+from funnel.recount.donor_observer import ALONE, Cell, DonorObserver, PlainMoves, begins_alone, is_channel
 from funnel.recount.drawn_donors import DonorDraws, Weights
-from funnel.recount.followed_donors import Cell, DonorObserver, PlainMoves, is_channel
 from funnel.recount.found_histories import Decided, VersionHistories
 from funnel.recount.history_bounds import Tally
 from funnel.recount.movers import TRANSITIONS, class_complaints
@@ -135,11 +135,15 @@ class DonorRegister:
         for parent, y in zip(chapter.parents, chapter.drawn, strict=True):
             outputs.setdefault(parent, set()).add(y)
         own, off, table = 0.0, [0.0] * k, [[0.0] * (2 * k) for _ in range(k)]
+        of_class = Counter(cell % k for cell in self.people[t].cells.values())
+        donors = [of_class[c] for c in range(k)]
         complaints: list[str] = []
         for node in sorted(chapter.followed):
             history, weights = tree.history(node), dense(chapter.channels[chapter.followed[node]], 2 * k + 1)
             if not is_channel(weights, k, bool(history)):
                 complaints.append("a channel lets a record go on that is of another class, or a first one go on")
+            if (self.coming or not self.missing[t]) and begins_alone(weights, donors, bool(history)):
+                complaints.append(ALONE)
             states, people = observer.states(history), having[node]
             if judged:
                 for place, finding, distribution in observer.judged(history, states, weights, sides, node):
@@ -154,7 +158,9 @@ class DonorRegister:
                 ]
             observer.publish(history, states, weights, outputs.get(node, ()))
         if judged:
-            complaints += self._complaints(entry, having, off, table)
+            if observer.most_off(off, donors) > 1:
+                complaints.append("published records of a class are not as common as own ones would be")
+            complaints += self._complaints(entry, having, table)
         drawn = Counter(tree.outputs[node] for node in self.people[t].nodes.values())
         return VersionHistories(
             name=chapter.name,
@@ -188,9 +194,7 @@ class DonorRegister:
             for place in (t, *range(t))
         }
 
-    def _complaints(
-        self, entry: Entry, having: Counter[int], off: Sequence[float], table: Sequence[Sequence[float]]
-    ) -> Iterator[str]:
+    def _complaints(self, entry: Entry, having: Counter[int], table: Sequence[Sequence[float]]) -> Iterator[str]:
         t, missing, coming = entry.chapter.ordinal, self.missing, self.coming
         before = self.entries[:t]
         yield from order_complaints(self.database, entry)
@@ -200,8 +204,6 @@ class DonorRegister:
             yield f"{wrong:,} people have a history that does not go on from their own"
         yield from counted_complaints(self.database, before, entry, last, missing, coming)
         yield from self._order(entry)
-        if max(map(abs, off)) > 1:
-            yield "published records of a class are not as common as own ones would be"
         known = coming or not missing[t]
         new = {NEW} if missing[t] else set()
         had, has = set(having) - new, set(entry.chapter.followed) - new
@@ -268,7 +270,7 @@ def _is_other(entry: Entry, table: Sequence[Sequence[float]]) -> bool:
     ]
     by_output = [_product(shares, of) for of in zip(*channel, strict=True)]
     published = [goes_on + begins for goes_on, begins in zip(by_output[:k], by_output[k:], strict=True)]
-    kept = min(1.0, *(share / of for share, of in zip(shares, published, strict=True) if share))
+    kept = min(1.0, *(share / of for share, of in zip(shares, published, strict=True) if of))
     more = [0.0] * k + [share - kept * of for share, of in zip(shares, published, strict=True)]
     return any(
         abs(entry.effective[y][x] / WHOLE - kept * channel[x][y] - more[y]) > _FLOATS

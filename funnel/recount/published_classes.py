@@ -18,6 +18,8 @@ Cell = tuple[Record, str, str]
 # A true release is refused by chance with at most this probability, over all values of all columns together; and as
 # often by the records that nobody is published with.
 _FALSE_ALARMS = 5e-11
+# What sums of floats can make of a variance that is none.
+_NO_VARIANCE = 1e-9
 # What probabilities are multiples of.
 _UNIT = 2**63
 
@@ -165,6 +167,40 @@ class PublishedByClass:
         at_once = classes.at_once or 1
         people = people_by_part(self.true, classes.columns, lambda record: (classes.of(record),), at_once)
         return KnownValues(counts, parts, tuple(read), rows, _UNIT, people, classes.has_parts).concluded(budget)
+
+    def off_in_errors(self, own: float) -> dict[tuple[str, str], float]:
+        """By how many standard errors published counts of values are off, of records of people who are followed.
+
+        Of the records that keep their class the same share are people's own, whichever it is, such that this is the
+        share ``own`` of all; the others are anybody's of their class. Values whose count does not vary are left out.
+        """
+        counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        for x, record, count in self._people:
+            for cell in zip(self.classes.columns, record, strict=True):
+                counts[x[-1]][cell] += count
+        keep = {x[-1]: chance for (x, y), chance in self.moves.items() if x == y}
+        stays = sum(self._sizes[name] * chance for name, chance in keep.items())
+        share = min(1.0, own * sum(self._sizes.values()) / stays) if stays else 1.0
+        shown, true = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for (_, record, _), count in self.published.items():
+            for cell in zip(self.classes.columns, record, strict=True):
+                shown[cell] += count
+        variances: dict[tuple[str, str], float] = defaultdict(float)
+        for name, size in self._sizes.items():
+            means: dict[tuple[str, str], float] = defaultdict(float)
+            for (x, y), chance in self.moves.items():
+                for cell, count in counts[y[-1]].items() if x[-1] == name else ():
+                    means[cell] += chance * count / self._sizes[y[-1]]
+            for cell, mean in means.items():
+                variances[cell] += size * mean * (1 - mean)
+            for cell, count in counts[name].items():
+                true[cell] += count
+                variances[cell] -= (keep.get(name, 0.0) * share) ** 2 * count * (1 - count / size)
+        return {
+            cell: abs(shown[cell] - true[cell]) / math.sqrt(variance)
+            for cell, variance in variances.items()
+            if variance > _NO_VARIANCE
+        }
 
     @cached_property
     def expected(self) -> tuple[dict[Cell, float], dict[Cell, float]]:

@@ -12,12 +12,12 @@ import pyarrow as pa
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.history.distributions import BoolArray
-from funnel.history.donor_channels import begin_anew
+from funnel.history.donor_channels import begin_anew, joined, nearest_classes
 from funnel.history.donor_draws import StandIns, begun_as, draw_outputs, read_by
 from funnel.history.donor_step import over_classes
 from funnel.history.step import HISTORY_COLUMN, Step
 from funnel.joint import IntArray
-from funnel.protocol import Protocol
+from funnel.protocol import Protocol, WeightArray
 from funnel.register.entry import DONORS, FORGOTTEN, PEOPLE
 from funnel.register.entry_files import row_type
 from funnel.register.following import Deciding
@@ -146,15 +146,16 @@ def draw_donors(register: Register, snapshot: Snapshot, people: People, step: St
     # Whoever is forgotten draws from a column of its own.
     column = np.where(silent, -1, channels * (2 * k + 1) + read)
     met, codes = np.unique(column, return_inverse=True)
-    anew = begin_anew(joint.counts.sum(axis=0))[:, 0]
+    donors = np.bincount(of_class[~silent], minlength=k)
+    anew = joined(begin_anew(joint.counts.sum(axis=0)), nearest_classes(joint, donors, 1))[:, 0]
     weights = np.stack([anew if one < 0 else step.library[one // (2 * k + 1)][:, one % (2 * k + 1)] for one in met])
-    drawing = _drawing(step, np.unique(column[~silent] * k + of_class[~silent]))
+    drawing = _drawing(step, np.unique(column[~silent] * k + of_class[~silent]), anew[k:])
     batch = pa.RecordBatch.from_arrays([key_array(keys)], names=[KEY_COLUMN])
     words = KeyedWords(WordKeys.of(record_key, drawing, decided=True))
     outputs = draw_outputs(np.ascontiguousarray(weights.T), codes.reshape(-1), words.to_draw(batch))
-    donors = StandIns(of_class, order[~silent[order]], lambda attempt: words.to_donate(batch, attempt))
+    who = StandIns(of_class, order[~silent[order]], lambda attempt: words.to_donate(batch, attempt))
     later = nodes != 0
-    stands_for = donors.drawn(standing, begun_as(outputs, read, later, k), later)
+    stands_for = who.drawn(standing, begun_as(outputs, read, later, k), later)
     return DonorRows(step, digests, nodes, changed, cells, records, read, outputs, stands_for, drawing)
 
 
@@ -164,8 +165,11 @@ def standing_names(step: Step) -> tuple[str, ...]:
     return (*(f"own: {name}" for name in names), *(f"donor: {name}" for name in names), "gone")
 
 
-def _drawing(step: Step, cells: IntArray) -> Protocol:
-    """The channels of a step as one protocol over classes, of the (channel, read, class) that people have."""
+def _drawing(step: Step, cells: IntArray, anew: WeightArray) -> Protocol:
+    """The channels of a step as one protocol over classes, of the (channel, read, class) that people have.
+
+    Who is forgotten gets a record of a class by the weights ``anew``, (k,).
+    """
     k = len(step.joint.inputs)
     names, classes = standing_names(step), [name for (name,) in step.joint.inputs.symbols]
     columns, of_class = cells // k, cells % k
@@ -178,7 +182,7 @@ def _drawing(step: Step, cells: IntArray) -> Protocol:
     told = over_classes(step.channel)
     return Protocol(
         np.ascontiguousarray(weights[:k] + weights[k:]),
-        begin_anew(step.joint.counts.sum(axis=0))[k:, 0].copy(),
+        anew.copy(),
         Alphabet((HISTORY_COLUMN, STANDING_COLUMN, *step.joint.inputs.columns), symbols),
         told.outputs,
         mechanism="history",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
+from funnel.donors.composition import Composition
 from funnel.errors import DataError, SpecError
-from funnel.estimation.by_class import whole_records
+from funnel.estimation.by_class import Followed, whole_records
 from funnel.estimation.counted import output_places
 from funnel.estimation.expected_errors import TableErrors
 from funnel.estimation.plain_counts import CountNoise, PlainCounts
@@ -24,10 +26,11 @@ from funnel.protocol import Protocol
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
+from funnel.tables import open_paged
 
 # A group that is told of has one of so many records.
 LEAST_GROUP = 1_000
-# A value that is kept so seldom is not kept.
+# A value that is kept so seldom is not kept; a variance below it is a rounding of sums.
 _HARDLY = 1e-9
 
 
@@ -137,16 +140,80 @@ def counted_as_usual(folder: ReleaseFolder) -> tuple[PlainCounts, IntArray]:
         places = output_places(folder.data, protocol)
         counts = np.bincount(places, minlength=len(protocol.outputs))
         return PlainCounts.of(protocol, counts, count_noise(folder, protocol)), places
-    if folder.numbers.is_file() and PublicReport.read(folder.numbers).figures.history is not None:
-        raise SpecError(
-            "whole records of the same people are those of donors who are followed, and how far a table of them varies "
-            "is not known; count the column of the classes, whose probabilities are in protocol.json"
-        )
     try:
         table = pq.read_table(folder.data)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{folder.data.name} cannot be read as parquet; the release is damaged") from error
-    return whole_records(table, protocol, count_noise(folder, protocol))
+    return whole_records(table, protocol, count_noise(folder, protocol), _followed(folder))
+
+
+def _followed(folder: ReleaseFolder) -> Followed | None:
+    """What is published of records of the same people; None where they are of others."""
+    report = PublicReport.read(folder.numbers) if folder.numbers.is_file() else None
+    if report is None or report.unchanged is None or report.unchanged.followed is None:
+        return None
+    history = report.figures.history
+    if history is None or history.own is None:
+        raise DataError("report.json does not state how many records are people's own; the release is damaged")
+    return Followed(history.own, max(1.0, report.unchanged.followed.factor))
+
+
+@dataclass(frozen=True)
+class CountsOff:
+    """How far counts of values are off in whole records of the same people, in standard errors of `Composition`.
+
+    Attributes
+    ----------
+    factor : float
+        The root of the mean square over all values of all columns.
+    column, value : str
+        Whose count is farthest off.
+    errors : float
+        By so much.
+    """
+
+    factor: float
+    column: str
+    value: str
+    errors: float
+
+
+def counts_off(data: Path, composition: Composition, protocol: Protocol, own: float) -> CountsOff | None:
+    """How far published counts are off those of the source; None where no count varies.
+
+    Parameters
+    ----------
+    data : Path
+        The published records.
+    composition : Composition
+        Of the true ones.
+    protocol : Protocol
+        Over classes.
+    own : float
+        The share of the records that are expected to be people's own, as it is published.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read.
+    """
+    with open_paged(data) as file:
+        table = file.read(columns=list(composition.classes.columns))
+    shown = {column: dict(_value_counts(table.column(column))) for column in table.column_names}
+    published = np.array([shown[column].get(value, 0) for column, value in composition.cells])
+    errors = composition.followed_errors(protocol, own)
+    varies = np.flatnonzero(errors**2 > _HARDLY)
+    if not len(varies):
+        return None
+    off = np.abs(published - composition.counts.sum(axis=(0, 1)))[varies] / errors[varies]
+    farthest = int(off.argmax())
+    column, value = composition.cells[varies[farthest]]
+    return CountsOff(float(np.sqrt((off**2).mean())), column, value, float(off[farthest]))
+
+
+def _value_counts(column: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
+    for one in column.value_counts().to_pylist():
+        yield str(one["values"]), int(one["counts"])
 
 
 def input_of_counts(public: Frequencies, inputs: Alphabet) -> IntArray | None:

@@ -17,12 +17,13 @@ from funnel.guarantees.several import parts_of
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures.unchanged_shares import unchanged
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.counted_as_usual import GroupStays, WholeStays
+from funnel.release.counted_as_usual import CountsOff, GroupStays, WholeStays
 from funnel.release.public.public_distributions import PublicDistributions
 from funnel.release.public.rounding import public_level, rounded_up
 from funnel.release.public_accuracy import estimated
 from funnel.release.report_parts import (
     ColumnUnchanged,
+    FollowedCounts,
     KnownColumns,
     Level,
     Observer,
@@ -51,6 +52,7 @@ def public_unchanged(
     distributions: PublicDistributions,
     composition: Composition | None = None,
     whole: WholeStays | None = None,
+    followed: CountsOff | None = None,
 ) -> Unchanged | None:
     """What is told of an invariant protocol under public frequencies, in steps of public shares; None of any other.
 
@@ -66,6 +68,8 @@ def public_unchanged(
         Of the classes of whole records.
     whole : WholeStays, optional
         Of these records.
+    followed : CountsOff, optional
+        Of such records of the same people.
     """
     if not protocol.is_invariant:
         return None
@@ -97,6 +101,7 @@ def public_unchanged(
         known=() if composition is None else _known(composition, protocol, guarantee, distributions),
         at_once=0 if composition is None else composition.classes.at_once,
         whole=None if whole is None else _whole(whole, distributions.share(found.share), distributions),
+        followed=None if followed is None else _counts_off(followed),
     )
 
 
@@ -158,6 +163,15 @@ def _off(composition: Composition, protocol: Protocol) -> TableOff:
         column=column,
         value=value,
         records=rounded_up(float(off[s, cell]), _DIGITS),
+    )
+
+
+def _counts_off(found: CountsOff) -> FollowedCounts:
+    return FollowedCounts(
+        factor=rounded_up(found.factor, _DIGITS),
+        column=found.column,
+        value=found.value,
+        errors=rounded_up(found.errors, _DIGITS),
     )
 
 

@@ -121,6 +121,19 @@ class TableOff(Part):
     records: float
 
 
+class FollowedCounts(Part):
+    """How far counts of values are off in whole records of the same people, by usual errors of counts of such records.
+
+    ``factor`` is the root of the mean square over all values of all columns, in these errors, and ``errors`` the most,
+    of a ``value`` of a ``column``; both rounded up.
+    """
+
+    factor: float
+    column: str
+    value: str
+    errors: float
+
+
 class KnownColumns(Part):
     """What observers of a whole record conclude at most who know these other columns of the person."""
 
@@ -168,7 +181,8 @@ class Unchanged(Part):
     Where whole records are published these are about their classes; ``whole`` is about the records, None where there
     are too many. ``known`` has every column, and every pair of columns where the bound is for observers of two, those
     with most people beyond the bound first; it is empty under noise. ``at_once`` is how many columns, whichever they
-    are, observers of that bound know. ``off`` is there where the secret is published as well.
+    are, observers of that bound know. ``off`` is there where the secret is published as well, and ``followed`` where
+    records are those of donors who are followed.
     """
 
     share: Probability
@@ -187,6 +201,7 @@ class Unchanged(Part):
     known: tuple[KnownColumns, ...] = ()
     at_once: Total = 0
     whole: WholeUnchanged | None = None
+    followed: FollowedCounts | None = None
 
 
 class Belief(Part):

@@ -15,7 +15,7 @@ from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol
 from funnel.release.comparison import CertificatePart, ComparedMechanism
-from funnel.release.counted_as_usual import WholeStays
+from funnel.release.counted_as_usual import CountsOff, WholeStays
 from funnel.release.protection import Protection
 from funnel.release.public.findings import PublicFindings
 from funnel.release.public.public_distributions import PublicDistributions, PublicRarity
@@ -247,6 +247,8 @@ class ReportContent(Described):
         Of the classes of whole records; None where noise protects exact counts.
     whole : WholeStays or None
         What stays of the whole records that are published.
+    followed : CountsOff or None
+        How far counts of these are off, where they are of the same people.
 
     Raises
     ------
@@ -262,6 +264,7 @@ class ReportContent(Described):
     weights: ClassWeights | None = None
     composition: Composition | None = None
     whole: WholeStays | None = None
+    followed: CountsOff | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -281,7 +284,7 @@ class ReportContent(Described):
         """What stays as it is, under the public frequencies; None where outputs stand for sets of values."""
         distributions = PublicDistributions.of(self.audited.frequencies, self.protocol)
         return public_unchanged(
-            self.audited, self.protocol, self.guarantee, distributions, self.composition, self.whole
+            self.audited, self.protocol, self.guarantee, distributions, self.composition, self.whole, self.followed
         )
 
     @property

@@ -15,7 +15,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import mechanism
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.counted_as_usual import WholeStays
+from funnel.release.counted_as_usual import CountsOff, WholeStays
 from funnel.release.decision import VersionContext
 from funnel.release.earlier import Earlier, fresh_draws
 from funnel.release.protection import Protection
@@ -86,6 +86,7 @@ def report_content(
     judged: Sequence[tuple[str, str]],
     composition: Composition | None = None,
     whole: WholeStays | None = None,
+    followed: CountsOff | None = None,
 ) -> ReportContent:
     """What the reports of a release show.
 
@@ -97,6 +98,8 @@ def report_content(
         Of the classes of whole records; nothing of it is public where there is noise.
     whole : WholeStays, optional
         What stays of the whole records that are published.
+    followed : CountsOff, optional
+        How far counts of these are off, where they are of the same people.
     """
     metadata = spec.metadata
     protection, comparison, earlier = results.protection, results.comparison, context.earlier
@@ -149,6 +152,7 @@ def report_content(
         # Exact counts, which noise would not protect.
         composition=kind.exact(composition),
         whole=whole,
+        followed=followed,
     )
 
 

@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -24,6 +26,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.copies import copied
 from tests.flows.test_history import SPEC as PANEL
 from tests.flows.test_history import project, run
 from tests.waves import WAVES, wave
@@ -49,6 +52,19 @@ def released(folder: Path, spec: ReleaseSpec, table: pa.Table) -> ReleaseFolder:
 
 def passes(folder: ReleaseFolder) -> bool:
     return all(overall(recheck(folder, told)) == State.PASSED for told in (Told(), Told(public=True)))
+
+
+def forget(folder: Path, ids: list[int]) -> None:
+    (folder / "ids.csv").write_text("\n".join(["id", *map(str, ids), ""]), encoding="utf-8")
+    told = CliRunner().invoke(command, [str(folder / "panel.toml"), "--ids", str(folder / "ids.csv"), "--yes"])
+    assert told.exit_code == 0, told.output
+
+
+def in_last_class(version: ReleaseFolder, table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Which records of a table are of the last of the classes of a release."""
+    classes = PlainClasses.parse(version.classes.read_bytes())
+    records = table.select(COLUMNS).to_pylist()
+    return np.array([classes.of(tuple(map(str, row.values()))) == classes.names[-1] for row in records])
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +153,45 @@ def test_the_same_again_draws_nothing(panel: tuple[Path, ReleaseSpec, list[Relea
     assert (told["status"], Path(told["folder"])) == ("unchanged", versions[-1].root)
 
 
-def test_no_standard_errors_are_told_of_whole_records(
-    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]],
+def test_counts_are_off_by_no_more_than_is_stated(panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]]) -> None:
+    for table, version in zip(tables(3), panel[2], strict=True):
+        report = PublicReport.read(version.numbers)
+        assert report.unchanged is not None
+        assert report.unchanged.followed is not None
+        stated, release = report.unchanged.followed, load_release(version.root)
+        assert 0 < stated.factor <= stated.errors
+        most = stated.errors / max(1.0, stated.factor)
+        for column in COLUMNS:
+            found = release.shares(by=column)
+            true = table[column].to_pandas().astype(str).value_counts(normalize=True)
+            for (value,), share, error, low, high in zip(
+                found.cells, found.frequencies, found.errors, found.lower, found.upper, strict=True
+            ):
+                assert low <= share <= high
+                # Errors are those of published shares, and the stated ones of true shares.
+                if true.get(value, 0.0) > 0.05:
+                    assert 0 < error < 0.05
+                    assert abs(share - true[value]) <= 1.3 * most * error
+        # A record stays whole as often as it is somebody's own, or one that is alike.
+        assert report.figures.history is not None
+        assert report.figures.history.own is not None
+        assert abs(release.unchanged() - report.figures.history.own) < 0.1
+        assert 0 < release.variance_ratio(lambda rows: pc.equal(rows["kids"], "no").to_numpy()) < 2
+
+
+def test_a_report_that_states_another_deviation_is_refused(
+    panel: tuple[Path, ReleaseSpec, list[ReleaseFolder]], tmp_path: Path
 ) -> None:
-    with pytest.raises(SpecError, match="donors who are followed"):
-        load_release(panel[2][-1].root).unchanged()
+    folder = copied(panel[2][1], tmp_path / "1.1.0")
+    report = json.loads(folder.numbers.read_bytes())
+    report["unchanged"]["followed"]["errors"] = 900.0
+    folder.numbers.write_text(json.dumps(report), encoding="utf-8")
+    failed = {one.name for one in recheck(folder, Told(public=True)) if one.state == State.FAILED}
+    assert failed
+    report["unchanged"]["followed"] = None
+    folder.numbers.write_text(json.dumps(report), encoding="utf-8")
+    said = [one.detail for one in recheck(folder, Told(public=True)) if one.state == State.FAILED]
+    assert any("how far counts are off" in str(one) for one in said)
 
 
 def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
@@ -149,9 +199,7 @@ def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
     first, second = tables(2)
     released(tmp_path, spec, first)
     gone = first["id"].to_pylist()[:25]
-    (tmp_path / "ids.csv").write_text("\n".join(["id", *map(str, gone), ""]), encoding="utf-8")
-    told = CliRunner().invoke(command, [str(tmp_path / "panel.toml"), "--ids", str(tmp_path / "ids.csv"), "--yes"])
-    assert told.exit_code == 0, told.output
+    forget(tmp_path, gone)
     version = released(tmp_path, spec, second)
     assert passes(version)
     register = tmp_path / ".funnel" / "registers" / "panel"
@@ -166,18 +214,35 @@ def test_who_is_forgotten_is_nobodys_donor_any_more(tmp_path: Path) -> None:
     assert found.versions[1].missing == len({*gone} & {*second["id"].to_pylist()})
 
 
-def test_a_wave_without_records_of_a_class_is_released(tmp_path: Path) -> None:
+@pytest.mark.parametrize("people", [0, 1, 2])
+def test_a_wave_with_hardly_anybody_of_a_class_is_released(tmp_path: Path, people: int) -> None:
     spec = project(tmp_path, SPEC)
     first, second, third = tables(3)
     versions = [released(tmp_path, spec, first)]
-    classes = PlainClasses.parse(versions[0].classes.read_bytes())
-    of_class = [classes.of(tuple(map(str, row.values()))) for row in second.select(COLUMNS).to_pylist()]
-    fewer = second.filter(pa.array([one != classes.names[-1] for one in of_class]))
-    assert 0 < len(fewer) < len(second)
+    of_last = in_last_class(versions[0], second)
+    fewer = second.filter(pa.array(~of_last | (np.cumsum(of_last) <= people)))
+    assert 0 < len(fewer) == len(second) - of_last.sum() + people
     versions += [released(tmp_path, spec, table) for table in (fewer, third)]
     assert all(map(passes, versions))
     found = recount_histories(tmp_path / ".funnel" / "registers" / "panel")
     assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 3
+
+
+def test_nobody_begins_as_one_of_a_class_of_which_everybody_is_forgotten(tmp_path: Path) -> None:
+    spec = project(tmp_path, SPEC)
+    first, second, _ = tables(3)
+    versions = [released(tmp_path, spec, first)]
+    of_last, known = in_last_class(versions[0], second), np.isin(second["id"], first["id"])
+    both = np.flatnonzero(of_last & known)[:2]
+    forget(tmp_path, np.array(second["id"])[both].tolist())
+    of_last[both] = False
+    second = second.filter(pa.array(~of_last))
+    versions.append(released(tmp_path, spec, second))
+    assert passes(versions[1])
+    names = pq.read_table(versions[1].data, columns=["record_class"]).column(0).to_pylist()
+    assert 0 == names.count(PlainClasses.parse(versions[0].classes.read_bytes()).names[-1]) < len(names)
+    found = recount_histories(tmp_path / ".funnel" / "registers" / "panel")
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 2
 
 
 def test_another_secret_value_and_another_width_are_refused(tmp_path: Path) -> None:

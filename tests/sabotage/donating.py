@@ -99,6 +99,22 @@ DONATING = [
         "kept = None",
     ),
     _of(
+        "counts said to be half as far off",
+        "intervals of estimates are too short",
+        "release.public_unchanged",
+        "factor=rounded_up(found.factor, _DIGITS),",
+        "factor=rounded_up(found.factor / 2, _DIGITS),",
+        "record classes",
+    ),
+    _of(
+        "the deviation of another value",
+        "the report says that a value is right which is farthest off",
+        "release.counted_as_usual",
+        "farthest = int(off.argmax())",
+        "farthest = int(off.argmin())",
+        "record classes",
+    ),
+    _of(
         "more own records in the report",
         "the public report says that records are true which are not",
         "release.public.findings",

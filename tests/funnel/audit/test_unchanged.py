@@ -235,8 +235,9 @@ def test_means_are_those_of_the_best_and_worst_shares(
 
 def test_own_records_are_held_to_what_shares_were_before_they_were_rounded() -> None:
     """Of 250,000 people in 22 classes .893 were to be own, and by rounded shares .890 were to keep their class."""
-    stated = SimpleNamespace(share=0.89, whole=None, known=())
+    stated = SimpleNamespace(share=0.89, whole=None, known=(), followed=object())
     assert not list(followed_complaints(0.893, stated, 0.897, STEP))
     for own, most in ((0.893, 0.8924), (0.8935, 0.897), (-0.001, 0.897), (None, 0.897)):
         assert list(followed_complaints(own, stated, most, STEP))
-    assert list(followed_complaints(0.893, SimpleNamespace(share=0.89, whole=object(), known=()), 0.897, STEP))
+    for wrong in ({"whole": object()}, {"followed": None}):
+        assert list(followed_complaints(0.893, SimpleNamespace(**vars(stated) | wrong), 0.897, STEP))

@@ -11,18 +11,21 @@ import pyarrow.compute as pc
 import pytest
 
 import funnel
+from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.history.donor_channels import nearest_classes
 from funnel.history.donor_draws import StandIns, draw_outputs
 from funnel.history.donor_step import read_distributions
 from funnel.history.followed_donors import FollowedDonors
 from funnel.history.library import balanced
 from funnel.history.panel_people import words_of
+from funnel.joint import Joint
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.random_words import WordStream
 from tests import chance
-from tests.donor_panels import SECRET, ByLetter, judged, panel, published, records_of
+from tests.donor_panels import SECRET, ByLetter, judged, panel, published, records_of, with_few
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,31 @@ def test_a_class_may_have_nobody_in_a_version(number: int) -> None:
     steps = published(tables, funnel.LIP(0.5))
     assert all(found.complaints == () for found in judged(steps, tables, funnel.LIP(0.5)))
     assert {row["job"][0] for row in records_of(steps[number])} == {"a", "b"}
+
+
+@pytest.mark.parametrize("people", [1, 2])
+def test_of_a_class_with_one_or_two_people_no_record_begins(people: int) -> None:
+    for seed in range(3):
+        tables = with_few(panel(400, 3, seed=seed), 1, people)
+        steps = published(tables, funnel.LIP(0.5))
+        found = judged(steps, tables, funnel.LIP(0.5))
+        assert all(one.complaints == () for one in found)
+        assert max(one.off for one in found) < 1e-6
+        # Who had a record before goes on in it, or begins in another class; new people may keep their own.
+        known = {*tables[0]["id"].to_pylist()}
+        begins = [key for key, y in zip(tables[1]["id"].to_pylist(), steps[1].outputs.tolist(), strict=True) if y == 5]
+        assert not known & {*begins}
+
+
+def test_a_class_is_joined_with_the_one_whose_lifts_are_nearest() -> None:
+    # Of the first secret 1/10, 2/10, 1/2 and nobody; a lift of it counts more than one of the other, which is common.
+    secret, classes = Alphabet(("ill",), (("yes",), ("no",))), Alphabet(("class",), (("a",), ("b",), ("c",), ("d",)))
+    joint = Joint(np.array([[10, 20, 1, 0], [90, 80, 1, 0]]), secret, classes)
+    assert nearest_classes(joint, np.array([100, 100, 2, 0]), 3).tolist() == [0, 1, 1, 3]
+    assert nearest_classes(joint, np.array([100, 2, 2, 0]), 3).tolist() == [0, 0, 0, 3]
+    assert nearest_classes(joint, np.array([100, 2, 0, 0]), 1).tolist() == [0, 1, 0, 3]
+    with pytest.raises(DataError, match="no class of records has 3 people"):
+        nearest_classes(joint, np.array([2, 2, 2, 0]), 3)
 
 
 def test_a_secret_that_only_new_people_have_comes_from_nobody_else() -> None:

@@ -9,7 +9,7 @@ import pytest
 import funnel
 from funnel.errors import DataError
 from funnel.recount.followed_donors import judge_donors
-from tests.donor_panels import ByLetter, class_of, judged, panel, plain_version, published
+from tests.donor_panels import ByLetter, class_of, judged, panel, plain_version, published, with_few
 from tests.sabotage.patching import Patch, patched
 
 BELIEFS, CHANNELS, DRAWS, DONORS = (
@@ -55,6 +55,26 @@ def test_one_changed_line_is_found(name: str) -> None:
     except DataError:
         return
     assert any(one.complaints for one in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("for one in np.flatnonzero(begins != np.arange(k)).tolist():", "for one in ():"),
+        ("found[k + begins[one]] += found[k + one]", "found[k + (begins[one] + 1) % 2] += found[k + one]"),
+        ("found[k + one] = 0", "found[k + one] = 0; found[k + 1] += found[k]; found[k] = 0"),
+    ],
+    ids=["records of a small class begin", "they begin in the other class", "another class is joined too"],
+)
+def test_a_class_that_is_joined_otherwise_is_found(old: str, new: str) -> None:
+    tables = with_few(panel(400, 2, seed=1), 1, 2)
+    assert all(one.complaints == () for one in judged(published(tables, GUARANTEE), tables, GUARANTEE))
+    with patched(Patch(CHANNELS, old, new)):
+        try:
+            found = judged(published(tables, GUARANTEE), tables, GUARANTEE)
+        except DataError:
+            return
+    assert found[1].complaints
 
 
 def test_nothing_is_found_without_one() -> None:
