@@ -55,13 +55,16 @@ def s3() -> Iterator[Any]:
     try:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": url}.items():
             patch.setenv(name, value)
+        # Made once, without the authorities of the machine, as the server of flows is asked.
+        asking = httpx.Client(verify=False, timeout=5)
         while True:
             try:
-                httpx.get(f"{url}/moto-api/", timeout=5)
+                asking.get(f"{url}/moto-api/")
                 break
             except httpx.TransportError:
                 assert server.poll() is None
                 time.sleep(0.1)
+        asking.close()
         storage = fsspec.filesystem("s3", use_listings_cache=False)
         storage.mkdir("bucket")
         yield storage
