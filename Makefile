@@ -45,10 +45,11 @@ help:
 release: $(STAMPS)/project
 	$(BIN)/funnel release data/adult.toml
 
-# A file of tests stays on one of the two workers, and so do all of tests/flows, so that they share what is slow to start.
+# A file of tests stays on one of the workers, and so do all of tests/flows, so that they share what is slow to start. One
+# worker more than the two processors of a small machine, since tests of flows wait for other processes now and then.
 test: $(STAMPS)/dev $(STAMPS)/project
 	scripts/install-system-packages.sh
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # Other seeds every time, and TIMES as many examples as in the tests: what it finds becomes an @example.
 TIMES ?= 20

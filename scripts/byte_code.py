@@ -1,4 +1,4 @@
-"""Byte code of the package and its tests, kept between runs of them: both workers would make it anew from a new clone.
+"""Byte code of the package and its tests, kept between runs of them: every worker would make it anew from a new clone.
 
 Python, and pytest whose assertions are rewritten, know byte code by the time and the size of its file. So ``restore
 FOLDER`` gives every file a time that follows from its content, and takes the byte code that is kept there; ``keep

@@ -45,8 +45,9 @@ TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
 # Draws of every run are then other ones: what tests say of their probability is seen.
 FRESH = TIMES > 1 or bool(os.environ.get("FUNNEL_FRESH"))
 _SETTINGS = "_hypothesis_internal_use_settings"
-# Where files take longest: they begin first, since a worker that gets such a file last keeps the other one waiting.
-_FIRST = ("tests/flows/", "tests/sabotage/", "tests/tasks/", "tests/papers/")
+# Where files take longest: they begin first, since a worker that gets such a file last keeps the others waiting. Each
+# worker begins with two files, so the two that take longest by far are the first ones of two workers.
+_FIRST = ("tests/flows/", "tests/sabotage/test_sabotage.py", "tests/sabotage/", "tests/tasks/", "tests/papers/")
 
 
 def _turn(item: pytest.Item) -> int:
