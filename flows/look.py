@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,7 @@ from funnel.source.columns import resolved_columns
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
-    from funnel.findings import Audited, Findings
     from funnel.register.register import Register
-    from funnel.release.comparison import ComparedMechanism
 
 
 @plain_errors
@@ -169,42 +166,6 @@ def _register_secret(register: Register, spec: ReleaseSpec, rotate: bool) -> Rel
     return find_register_secret(
         spec.record_secret, register.root, register.name, register.fingerprint, read_secret_block
     )
-
-
-def certificate_of(plan: Sequence[ComparedMechanism], mechanism: str, audited: Audited) -> str | None:
-    """How much more than the release any protocol could keep."""
-    line = next((line for line in plan if line.mechanism == mechanism), None)
-    share = (
-        audited.distribution.share if audited.distribution.explained is None else audited.distribution.explained.share
-    )
-    return None if line is None else line.optimum(share)
-
-
-def history_summary(findings: Findings) -> dict[str, Any] | None:
-    """What is told of all versions together; None where this one stands alone."""
-    found = findings.history
-    if found is None:
-        return None
-    shown: dict[str, Any] = {
-        "register": found.register,
-        "versions": found.versions,
-        "histories": found.histories,
-        "people_known": found.known,
-        "units": found.units,
-        "level": found.level,
-        "moved": found.moved,
-        "outside": found.outside,
-        "share": found.share,
-        "share_alone": found.share_alone,
-        "own": found.own,
-        "drift": findings.drift,
-    }
-    if (expected := found.expected) is not None:
-        # Who really has which history is told by nothing that others may read.
-        moved, outside = (round(share * findings.rows) for share in (expected.moved, expected.outside))
-        of_expected = {"histories": expected.histories, "level": expected.level, "moved": moved, "outside": outside}
-        shown |= {"people_known": None, "units": None, **of_expected}
-    return shown
 
 
 @plain_errors

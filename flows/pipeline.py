@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +17,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import levels_remembered
 from funnel.measures.utilities import Utility
 from funnel.numbers import utility_for
-from funnel.pipeline.flows.look import (
-    certificate_of,
-    held,
-    history_summary,
-    nothing_to_do,
-    release_secret,
-    superseded,
-)
+from funnel.pipeline.flows.answer import answer_of
+from funnel.pipeline.flows.look import held, nothing_to_do, release_secret, superseded
 from funnel.pipeline.flows.register_of_run import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
@@ -59,17 +52,10 @@ from funnel.release.rows import forget_rows
 from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
-from funnel.report.content import ReportContent
 from funnel.sample_size import doubts, rare_secrets
 from funnel.source.columns import resolved_columns
 from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
-
-# A warning about a release from whose records no share can be estimated.
-_SILENT = (
-    "the bound leaves so little of the records that no share can be estimated from them: publish fewer columns, with "
-    "fewer categories, or take more records"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +335,7 @@ def _release(
         draft = Draft(decision, created, folder, protected, optimised, people, followed, rows, findings, audited)
         content = describe(run, draft)
         # Before anything is published: what cannot be told is not found out afterwards.
-        told = _answer(run, draft, content)
+        told = answer_of(run, draft, content)
         # From here on no public file is touched: what is judged is what is published.
         entry = entry_of(run, draft)
         with pending(run.register, entry, keep=not holding):
@@ -365,38 +351,6 @@ def _release(
     if published is None:
         return told, None, late
     return told, Done(published, snapshot, protected, optimised, drawn.channel, audited), late
-
-
-def silent(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A warning where the report has tables of errors, and of none of them a share can be estimated."""
-    return [_SILENT] if tables and all(table["typical"] is None for table in tables) else []
-
-
-def _answer(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:
-    """What a run says of the version that it made."""
-    audited, folder, protection = draft.audited, draft.folder, draft.protected.protection
-    distribution, mechanism = audited.distribution, draft.optimised.protocol.mechanism
-    # As the report says it.
-    tables = json.loads(folder.numbers.read_text(encoding="utf-8"))["estimated"]
-    return {
-        "guarantee": distribution.guarantee,
-        "level": distribution.level,
-        "utility": distribution.utility,
-        "share": distribution.share,
-        **({} if distribution.explained is None else {"explained": distribution.explained.share}),
-        **({} if content.unchanged is None else {"unchanged": content.unchanged.model_dump()}),
-        "mechanism": mechanism,
-        "bytes": {"records": folder.data.stat().st_size, "protocol": folder.protocol.stat().st_size},
-        "probabilities": len(draft.followed.drawn.channel.sparse.values),
-        "certificate": certificate_of(content.certified, mechanism, audited),
-        "rows": audited.rows,
-        # How many were left out for a missing value is counted exactly, and so not told where counts have noise.
-        "dropped": None if run.spec.source.selects_present else protection.kind.exact(run.snapshot.dropped),
-        "outside": audited.outside,
-        "warnings": silent(tables),
-        "frequencies": protection.model_dump(),
-        "history": history_summary(draft.findings),
-    }
 
 
 def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:

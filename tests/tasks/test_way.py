@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, SpecError
+from funnel.pipeline.flows.answer import silent
 from funnel.pipeline.flows.look import look
-from funnel.pipeline.flows.pipeline import run_release, silent
+from funnel.pipeline.flows.pipeline import run_release
 from funnel.pipeline.tasks import optimise as optimise_module
 from funnel.pipeline.tasks.secret_blocks import read_secret_block
 from funnel.pipeline.tasks.step import listening

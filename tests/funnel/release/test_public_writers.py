@@ -92,6 +92,7 @@ EXACT_MODULES = {
     "funnel.findings",
     "funnel.joint",
     "funnel.measures",
+    "funnel.pipeline.flows.answer",
     "funnel.pipeline.flows.pipeline",
     "funnel.release.documents",
     "funnel.release.findings",
