@@ -219,7 +219,7 @@ def page(rows: list[Row]) -> str:
         lines += [
             "",
             "Releases with noise: median width of the intervals of shares above 2 %, with what is known of the noise,",
-            "and by the records alone. Invariant records alone leave out what the noise of the counts adds.",
+            "and by the records and the true channel alone, which of invariant ones leaves out the noise of counts.",
             "",
             "| case | with the noise | records alone |",
             "| --- | --- | --- |",

@@ -1,4 +1,4 @@
-"""Pictures of the plan of the embedded sample, of reports of it and of the wide one, and of those of a panel.
+"""Pictures of the plan of the embedded sample, of reports of it and the wide one, of an unprepared table and a panel.
 
 `make pictures` takes them. The panel is the one that FUNNEL_PANEL names; without it, one drawn like it
 (``tests/waves.py``).
@@ -17,6 +17,7 @@ from PIL import Image, ImageChops
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.unprepared_tables import survey  # noqa: E402
 from funnel.release.layout import find_release  # noqa: E402
 from tests.waves import WAVES, wave  # noqa: E402
 
@@ -37,6 +38,10 @@ WIDE = (
     ("wide-desktop", "report.html", DESK, False, None),
     ("wide-phone", "report.html", PHONE, False, None),
     ("annex-wide", "annex.html", (1100, 2400), False, None),
+)
+UNPREPARED = (
+    ("unprepared-desktop", "report.html", DESK, False, None),
+    ("unprepared-phone", "report.html", PHONE, False, None),
 )
 PLAN = (("plan", "plan.html", (1100, 2900), False, None),)
 PANEL = (
@@ -70,7 +75,7 @@ _COLOURS = 256
 
 
 def make(target: Path) -> None:
-    """Release the samples, and the panel wave by wave, into temporary folders, and take every picture."""
+    """Release the samples, the other tables, and the panel wave by wave, and take every picture."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         spec, page = _sample("adult", Path(name)), Path(name) / "plan.html"
@@ -81,7 +86,19 @@ def make(target: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         _release(_sample("adult-wide", Path(name)))
         _take(WIDE, (Path(name) / "releases" / "adult-wide" / "latest").resolve(), Path(name), target)
+    unprepared(target)
     panel(target)
+
+
+def unprepared(target: Path) -> None:
+    """The pictures of a survey that nobody prepared, released by the spec that `funnel init` writes for it."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        survey().to_csv(place / "survey.csv", index=False)
+        asked = ["--secret", "party", "--publish", "age_group,region,number_of_children"]
+        subprocess.run([str(_command()), "init", "survey.csv", *asked], check=True, cwd=place)
+        _release(place / "survey.toml")
+        _take(UNPREPARED, (place / "releases" / "survey" / "latest").resolve(), place, target)
 
 
 def _sample(name: str, place: Path) -> Path:

@@ -34,8 +34,9 @@ from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
 from funnel.solver.optimum import optimal
 
-# Seconds of work for all waves together; a wave may take its part of what is left, by its rows, and some more.
-_SECONDS, _MORE = 40.0, 1.5
+# Seconds of work for all waves together; a wave may take its part of what is left, by its rows, and some more. Longer
+# searches fit rows to what is expected of people, and keep next to no more of what they have.
+_SECONDS, _MORE = 24.0, 1.5
 
 Draw = Callable[[Step, IntArray, IntArray], IntArray]
 """Outputs of the rows of a wave, (k,): from the step, the numbers of the rows, and the history of each before it."""
