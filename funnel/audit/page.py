@@ -188,11 +188,17 @@ def check_numbers(known: AuditContext) -> Found:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
     yield from _left_out(known)
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
-    weighted = () if told.weighted is None else weighted_complaints(told.weighted, known)
-    others = (*_guess_complaints(known), *_judged_complaints(known), *weighted)
-    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *others))
+    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_other_complaints(known)))
     unknown = "; ".join(untold(told.content(), document.rounded))
     return f"those of the protocol and the data package; could not be checked from public files: {unknown}"
+
+
+def _other_complaints(known: AuditContext) -> Iterator[str]:
+    """What is wrong with guesses, with the checks that are named, and with shares by survey weights."""
+    yield from _guess_complaints(known)
+    yield from _judged_complaints(known)
+    if known.report.weighted is not None:
+        yield from weighted_complaints(known.report.weighted, known)
 
 
 def _not_kept(known: AuditContext) -> Iterator[str]:
