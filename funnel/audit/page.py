@@ -13,13 +13,12 @@ from funnel.audit.arithmetic import guarantee_of, is_share_of, prior_limits, rea
 from funnel.audit.check import NOTED, Found, Unchecked, check
 from funnel.audit.documentation import previous_version
 from funnel.audit.files import read_document, read_json, read_text
-from funnel.audit.package import fields_of
 from funnel.audit.stated import guess_limits, stated_complaints, untold
+from funnel.audit.told_weights import weighted_complaints, weighted_of
 from funnel.recount.annex import annex_complaints
 from funnel.recount.balance import is_invariant
 from funnel.release.provenance import software_name
 from funnel.release.public_report import Compared, Contact, Licence, PublicReport
-from funnel.release.report_parts import Weighted
 
 if TYPE_CHECKING:
     from funnel.audit.context import AuditContext
@@ -189,10 +188,17 @@ def check_numbers(known: AuditContext) -> Found:
             yield f"{folder.numbers.name}: {key} is not that of the other files"
     yield from _left_out(known)
     stated = stated_complaints(told, guarantee_of(document).budget, share_step(known.public_rows))
-    others = (*_guess_complaints(known), *_judged_complaints(known))
-    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *others))
+    yield from (f"{folder.numbers.name}: {said}" for said in (*stated, *_other_complaints(known)))
     unknown = "; ".join(untold(told.content(), document.rounded))
     return f"those of the protocol and the data package; could not be checked from public files: {unknown}"
+
+
+def _other_complaints(known: AuditContext) -> Iterator[str]:
+    """What is wrong with guesses, with the checks that are named, and with shares by survey weights."""
+    yield from _guess_complaints(known)
+    yield from _judged_complaints(known)
+    if known.report.weighted is not None:
+        yield from weighted_complaints(known.report.weighted, known)
 
 
 def _not_kept(known: AuditContext) -> Iterator[str]:
@@ -358,20 +364,6 @@ def _kept(told: PublicReport, utility: float | None, share: float | None) -> lis
     if told.utility != "information":
         return []
     return [share] if told.figures.history is not None else [utility, share]
-
-
-def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object, object]:
-    """What a report says that its columns are weighted by, and what the data package says."""
-    if told is None:
-        return None, None
-    try:
-        records = fields_of(package, "data/records.parquet")
-        fields = [(one["name"], one.get("funnel:numbers", {})) for one in records]
-        weights = [name for name, numbers in fields if numbers.get("surveyWeight") is True]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return told.weight, None
-    others = [name for name, _ in fields if name not in weights]
-    return ([told.weight], [one.column for one in told.columns]), (weights, others)
 
 
 def _short(value: object) -> object:

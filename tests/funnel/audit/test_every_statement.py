@@ -50,6 +50,21 @@ SECRET = (
     .replace("[source]", 'mechanism = "invariant"\n\n[source]')
     + '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
 )
+WEIGHTS = (
+    SPEC.replace('["marital-status"]', '["income"]')
+    .replace('["relationship"]', '["sex", "fnlwgt"]\nweight = "fnlwgt"')
+    .replace("[metadata]", '[mechanism]\nname = "grr"\n\n[metadata]')
+    + """
+[recode.fnlwgt]
+bins = [100000, 180000, 240000]
+
+[numbers.fnlwgt]
+range = [10000, 1500000]
+means = [60000, 145000, 205000, 320000]
+"""
+)
+NOISY_WEIGHTS = WEIGHTS.replace('frequencies.protection = "none"', "frequencies.epsilon = 2.0")
+NOISY_WEIGHTS += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
 DONORS = (
     FOLLOWED.replace("epsilon = 2.0", 'protection = "none"')
     .replace('name = "grr"', 'name = "invariant"')
@@ -74,6 +89,8 @@ MADE: dict[str, Callable[[Path], ReleaseFolder]] = {
     "any column": lambda folder: make_release(make_project(folder, ANY_COLUMN, adult_rows(0, 4000))),
     "secret": lambda folder: make_release(make_project(folder, SECRET, adult_rows())),
     "donors": lambda folder: two_versions(folder, DONORS, 1200),
+    "weights": lambda folder: make_release(make_project(folder, WEIGHTS, adult_rows())),
+    "noisy weights": lambda folder: make_release(make_project(folder, NOISY_WEIGHTS, adult_rows())),
 }
 LATER = ("noise", "none")
 
@@ -95,9 +112,9 @@ def test_no_statement_can_be_changed_unnoticed(release: Release, tmp_path: Path,
     assert list(unnoticed(folder)) == []
 
 
-@pytest.mark.parametrize("kind", ["any column", "secret", "donors"])
-def test_no_statement_about_records_as_they_are_can_be_changed_unnoticed(release: Release, kind: str) -> None:
-    """Whole records for observers of any column or over versions, few columns under noise: what only these have."""
+@pytest.mark.parametrize("kind", ["any column", "secret", "donors", "weights", "noisy weights"])
+def test_no_statement_of_other_forms_can_be_changed_unnoticed(release: Release, kind: str) -> None:
+    """Whole records, a published secret and survey weights, with noise and without: what only these reports have."""
     told = (one for other in ("first", "none") for one in places(report_of(release(other))))
     others = {generic(place) for place, value in told if changes(value)}
     assert passes(release(kind), report_of(release(kind)))
@@ -218,11 +235,27 @@ OF_WHOLE: dict[str, Change] = {
     "errors of the secret less": at(*ERRORS, to=lambda tables: tables[1:]),
     "a value that is told only in sum": at(*ERRORS, 1, "sums", to=lambda _: [["Bachelors", "HS-grad"]]),
 }
+FIRST_WEIGHTED = ("weighted", "columns", 0)
+OF_WEIGHTS: dict[str, Change] = {
+    "a value that there is not": at(*FIRST_WEIGHTED, "rows", 0, "label", to=lambda text: f"{text}x"),
+    "a value less": at(*FIRST_WEIGHTED, "rows", to=lambda rows: rows[1:]),
+    "a value twice": at(*FIRST_WEIGHTED, "rows", to=lambda rows: [*rows, rows[0]]),
+    "values in another order": at(*FIRST_WEIGHTED, "rows", to=lambda rows: rows[::-1]),
+    "more values": at(*FIRST_WEIGHTED, "total", to=lambda number: number + 1),
+    "a share of a tenth more": at(*FIRST_WEIGHTED, "rows", 0, "share", to=more(0.1)),
+    "a weighted share of a tenth more": at(*FIRST_WEIGHTED, "rows", 0, "weighted", to=more(0.1)),
+    "a weighted share between two steps": at(*FIRST_WEIGHTED, "rows", 0, "weighted", to=more(0.0013)),
+    "a finer step": at("weighted", "step", to=half),
+    "no step": at("weighted", "step", to=lambda _: 0.0),
+    "a column twice": at("weighted", "columns", to=lambda columns: [*columns, columns[0]]),
+}
 CHANGES: dict[str, dict[str, Change]] = {
     "first": FIRST,
     "noise": BESIDE,
     "none": {**BESIDE, **WITHOUT_NOISE},
     "whole": OF_WHOLE,
+    "weights": OF_WEIGHTS,
+    "noisy weights": OF_WEIGHTS,
 }
 
 
