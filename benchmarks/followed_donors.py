@@ -58,6 +58,15 @@ CASES = (
 )
 
 
+def grouped(panel: pd.DataFrame, secret: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A panel of texts, numbers in groups, and the columns that are published."""
+    columns = tuple(column for column in COLUMNS if column != secret)
+    for column in columns:
+        if panel[column].nunique() > _FEW:
+            panel[column] = pd.qcut(panel[column], _GROUPS, labels=False, duplicates="drop")
+    return panel.astype({column: str for column in (*columns, secret)}), columns
+
+
 def waves_of(path: Path, case: Case) -> tuple[list[pa.Table], tuple[str, ...]]:
     """A table a wave, of texts, and the columns that are published."""
     panel = pd.read_parquet(path)
@@ -65,11 +74,7 @@ def waves_of(path: Path, case: Case) -> tuple[list[pa.Table], tuple[str, ...]]:
     panel = panel[panel["year"].isin(years)]
     if case.in_all:
         panel = panel[panel.groupby("id")["year"].transform("count") == case.waves]
-    columns = tuple(column for column in COLUMNS if column != case.secret)
-    for column in columns:
-        if panel[column].nunique() > _FEW:
-            panel[column] = pd.qcut(panel[column], _GROUPS, labels=False, duplicates="drop")
-    panel = panel.astype({column: str for column in (*columns, case.secret)})
+    panel, columns = grouped(panel, case.secret)
     named = ["id", case.secret, *columns]
     return [pa.Table.from_pandas(panel[panel["year"] == year][named], preserve_index=False) for year in years], columns
 

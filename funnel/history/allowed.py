@@ -146,7 +146,7 @@ class Allowed:
             up, down = up * _scale(guarantee, guarantee.upper), down * _scale(guarantee, guarantee.lower)
         return np.asarray(np.maximum(up, down))
 
-    def within_exactly(self, outputs: WholeNumbers, prior: IntArray) -> bool:
+    def within_exactly(self, outputs: WholeNumbers, prior: IntArray | WholeNumbers) -> bool:
         """`within` in whole numbers: P(s, y | h) up to a factor, (c, b), and how common every secret is, (c,)."""
         return all(
             (self.up is None or max(lifts) <= self.up)
@@ -155,7 +155,7 @@ class Allowed:
             for lifts in exact_lifts(outputs, prior)
         )
 
-    def no_worse_exactly(self, outputs: WholeNumbers, prior: IntArray) -> bool:
+    def no_worse_exactly(self, outputs: WholeNumbers, prior: IntArray | WholeNumbers) -> bool:
         """`no_worse` in whole numbers, up to all of `TOLERANCE`: P(s, y | h) up to a factor, (c, b), and the prior."""
         before = exact_lifts(outputs.sum(axis=1, keepdims=True), prior)[0]
         return all(self._is_no_worse(lifts, before) for lifts in exact_lifts(outputs, prior))
@@ -274,7 +274,7 @@ def lifts_of(outputs: FloatArray, prior: IntArray) -> FloatArray:
     return np.asarray(np.where(totals > 0, posteriors / shares[:, None], 1.0))
 
 
-def exact_lifts(outputs: WholeNumbers, prior: IntArray) -> list[list[Fraction]]:
+def exact_lifts(outputs: WholeNumbers, prior: IntArray | WholeNumbers) -> list[list[Fraction]]:
     """λ of every output that occurs, in whole numbers: (c, b) to at most b lists of as many as occur in the prior."""
     seen, size = np.flatnonzero(prior), int(prior.sum())
     lifts = []

@@ -6,6 +6,7 @@ of 2k + 1 inputs: the class of a record that is the person's own, the class of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,8 +16,8 @@ from funnel.errors import DataError, SolverError, SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.history.allowed import Allowed, allowed_by, exact_lifts
 from funnel.history.conditions import Conditions, cone_over
-from funnel.history.donor_beliefs import Belief
-from funnel.history.donor_programme import best_rows
+from funnel.history.donor_beliefs import Belief, RowToCome
+from funnel.history.donor_programme import best_rows, first_rows
 from funnel.history.exact_distribution import WholeNumbers
 from funnel.history.library import balanced
 from funnel.joint import FloatArray, IntArray, Joint
@@ -66,7 +67,7 @@ class DonorChannel:
     unchanged : float
         P(the record stays, or begins as, the person's own | h).
     by_secret : tuple of SecretFinding
-        Of the secret of every version that these people were in.
+        Of the secret of every version that these people were in, and of rows to come.
     """
 
     weights: WeightArray
@@ -82,6 +83,37 @@ class DonorChannel:
         rows = np.ldexp(self.weights.astype(np.float64), -WORD_BITS)
         k = len(own)
         return np.asarray(own[:, None] * rows[:, :k].T + np.outer(others, rows[:, k:] @ of_donor))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a channel is decided by: of people with a history, the secret of every version or row, and what it reads.
+
+    Attributes
+    ----------
+    before : Belief
+    stays : Fraction
+        The share of donors who are there.
+    told : tuple of ndarray of Python integers, shape (c, 2k + 1)
+        P(secret, what is read | h) up to a factor: of every version so far, this one last, and of rows to come.
+    priors : tuple of ndarray, shape (c,)
+    """
+
+    before: Belief
+    stays: Fraction
+    told: tuple[WholeNumbers, ...]
+    priors: tuple[IntArray | WholeNumbers, ...]
+
+    @classmethod
+    def of(cls, belief: Belief, stays: Fraction, ahead: Sequence[RowToCome]) -> Asked:
+        """With some rows of units that are not drawn yet."""
+        told = (*belief.read(stays), *(belief.to_come(row, stays) for row in ahead))
+        return cls(belief, stays, told, (*belief.priors, *(row.prior for row in ahead)))
+
+    @property
+    def now(self) -> WholeNumbers:
+        """That of the secret now."""
+        return self.told[len(self.before.versions) - 1]
 
 
 def nearest_classes(joint: Joint, donors: IntArray, least: int) -> IntArray:
@@ -129,6 +161,7 @@ def channel_for(
     guarantee: PosteriorGuarantee,
     budget_fraction: float,
     begins: IntArray,
+    ahead: Sequence[RowToCome] = (),
 ) -> DonorChannel:
     """The channel of people with a history.
 
@@ -146,14 +179,21 @@ def channel_for(
         Of a first version; the m-th of a person uses ``1 - (1 - budget_fraction) / m`` of the budget.
     begins : ndarray of int64, shape (k,)
         The class as which records begin in the place of each.
+    ahead : sequence of RowToCome
+        Rows of units that are bounded before they are drawn.
     """
+    asked = Asked.of(belief, stays, ahead)
     fraction = 1 - (1 - budget_fraction) / len(belief.versions)
     if len(belief.versions) == 1:
+        if ahead:
+            return _own_records(asked, guarantee, fraction, begins)
         alone = first_protocol(joint, guarantee, fraction)
-        return _proven(belief, stays, joined(_first_records(joint, alone), begins), guarantee)
+        return _proven(asked, joined(_first_records(joint, alone), begins), guarantee)
     if not belief.own.any():
-        return _proven(belief, stays, joined(_kept_donors(joint.counts.sum(axis=0)), begins), guarantee)
-    return _own_records(belief, stays, guarantee, min(fraction, _MOST), begins)
+        return _proven(
+            asked, joined(_kept_donors(belief.everybody.reshape(joint.counts.shape).sum(axis=0)), begins), guarantee
+        )
+    return _own_records(asked, guarantee, min(fraction, _MOST), begins)
 
 
 def first_protocol(joint: Joint, guarantee: PosteriorGuarantee, budget_fraction: float) -> Protocol:
@@ -171,30 +211,36 @@ def _first_records(joint: Joint, alone: Protocol) -> WeightArray:
     return weights
 
 
-def _own_records(
-    belief: Belief, stays: Fraction, guarantee: PosteriorGuarantee, budget_fraction: float, begins: IntArray
-) -> DonorChannel:
+def _own_records(asked: Asked, guarantee: PosteriorGuarantee, budget_fraction: float, begins: IntArray) -> DonorChannel:
     """Of people whose record may still be their own: as many stay so as a fraction of the budget allows."""
-    read = belief.read(stays)
-    k, total = read.shape[2] // 2, sum(read[-1].reshape(-1).tolist())
-    beliefs = np.array([[value / total for value in row] for row in read.reshape(-1, 2 * k + 1).tolist()])
+    belief, read = asked.before, asked.now
+    k, c = read.shape[1] // 2, len(read)
+    tables = [
+        np.array([[mass / sum(one.ravel().tolist()) for mass in row] for row in one.tolist()]) for one in asked.told
+    ]
     inner = guarantee.with_budget(guarantee.budget * budget_fraction)
-    u, c = read.shape[:2]
-    cones = [cone_over(inner, prior) for prior in belief.priors]
-    cone = np.zeros((sum(len(one) for one in cones), u * c))
+    cones = [cone_over(inner, prior) for prior in asked.priors]
+    cone = np.zeros((sum(len(one) for one in cones), len(tables) * c))
     row = 0
     for place, one in enumerate(cones):
         cone[row : row + len(one), place * c : place * c + c] = one
         row += len(one)
-    conditions = Conditions.of(beliefs[None], cone, [c] * u)
-    rows = best_rows(beliefs[-c:].sum(axis=0), conditions.rows[0], k)
+    conditions = Conditions.of(np.concatenate(tables)[None], cone, [c] * len(tables)).rows[0]
+    masses = tables[len(belief.versions) - 1].sum(axis=0)
+    is_first = len(belief.versions) == 1
+    rows = first_rows(masses[:k], conditions[:, :k], k) if is_first else best_rows(masses, conditions, k)
+    anew = begin_anew(read.sum(axis=0)[:k])
     if rows is not None:
         weights = balanced(np.ldexp(rows / rows.sum(axis=0), WORD_BITS).astype(np.uint64)[None])[0]
-        found = _decided(belief, stays, joined(weights, begins), guarantee)
+        if is_first:
+            # A record that stays begins as one's own, and nobody had one before.
+            weights, first = anew.copy(), weights
+            weights[k:, :k] = first
+        found = _decided(asked, joined(weights, begins), guarantee)
         if found is not None:
             return found
     # A row that is the same whatever is read tells nothing; classes are as common as those of own records would be.
-    return _proven(belief, stays, joined(begin_anew(read[-1].sum(axis=0)[:k]), begins), guarantee)
+    return _proven(asked, joined(anew, begins), guarantee)
 
 
 def _kept_donors(people: IntArray) -> WeightArray:
@@ -239,27 +285,26 @@ def require_kept(guarantee: Guarantee) -> PosteriorGuarantee:
     return guarantee
 
 
-def _proven(belief: Belief, stays: Fraction, weights: WeightArray, guarantee: PosteriorGuarantee) -> DonorChannel:
-    found = _decided(belief, stays, weights, guarantee)
+def _proven(asked: Asked, weights: WeightArray, guarantee: PosteriorGuarantee) -> DonorChannel:
+    found = _decided(asked, weights, guarantee)
     if found is None:
         raise SolverError("a channel that tells nothing is outside the bound of a history; please report it")
     return found
 
 
-def _decided(
-    belief: Belief, stays: Fraction, weights: WeightArray, guarantee: PosteriorGuarantee
-) -> DonorChannel | None:
-    """What is proven of a channel, for the secret of every version; None if it is outside the bound."""
-    allowed, whole, read = allowed_by(guarantee), weights.astype(object), belief.read(stays)
+def _decided(asked: Asked, weights: WeightArray, guarantee: PosteriorGuarantee) -> DonorChannel | None:
+    """What is proven of a channel, for the secret of every version or row; None if it is outside the bound."""
+    allowed, whole = allowed_by(guarantee), weights.astype(object)
     found = []
-    for told, prior in zip(read, belief.priors, strict=True):
+    for told, prior in zip(asked.told, asked.priors, strict=True):
         outputs = np.asarray(told @ whole.T)
         within = allowed.within_exactly(outputs, prior)
         moved = not allowed.within_exactly(outputs.sum(axis=1, keepdims=True), prior)
         if not (allowed.no_worse_exactly(outputs, prior) if moved else within):
             return None
         found.append(_finding(moved, not within, (allowed, guarantee), outputs, prior))
-    return DonorChannel(weights, belief, stays, _unchanged(read[-1].sum(axis=0), whole, belief), tuple(found))
+    unchanged = _unchanged(asked.now.sum(axis=0), whole, asked.before)
+    return DonorChannel(weights, asked.before, asked.stays, unchanged, tuple(found))
 
 
 def _unchanged(read: WholeNumbers, whole: WholeNumbers, belief: Belief) -> float:
@@ -270,7 +315,11 @@ def _unchanged(read: WholeNumbers, whole: WholeNumbers, belief: Belief) -> float
 
 
 def _finding(
-    moved: bool, outside: bool, bound: tuple[Allowed, PosteriorGuarantee], outputs: WholeNumbers, prior: IntArray
+    moved: bool,
+    outside: bool,
+    bound: tuple[Allowed, PosteriorGuarantee],
+    outputs: WholeNumbers,
+    prior: IntArray | WholeNumbers,
 ) -> SecretFinding:
     allowed, guarantee = bound
     lifts = np.array([[float(lift) for lift in lifts] for lifts in exact_lifts(outputs, prior)]).T[None]

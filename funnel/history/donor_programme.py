@@ -72,3 +72,38 @@ def best_rows(read: FloatArray, conditions: FloatArray, classes: int) -> FloatAr
     channel = np.zeros((2 * k, inputs))
     channel[ys, xs] = np.clip(solved.x, 0.0, 1.0)
     return channel
+
+
+def first_rows(read: FloatArray, conditions: FloatArray, classes: int) -> FloatArray | None:
+    """The channel (k, k) over classes that leaves most records as they are, as many of each; None if none is found.
+
+    Parameters
+    ----------
+    read : ndarray, shape (k,)
+        How common classes are.
+    conditions : ndarray, shape (m, k)
+        ``G T <= 0`` is asked of every row T of the channel.
+    classes : int
+        k.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import block_diag, coo_array
+
+    k, variables = classes, np.arange(classes**2)
+    ys, xs = variables // k, variables % k
+    conditions = conditions / np.maximum(np.abs(conditions).max(axis=1, keepdims=True), 1e-300)
+    equal = coo_array(
+        (np.concatenate([np.ones(k * k), read[xs]]), (np.concatenate([xs, k + ys]), np.tile(variables, 2)))
+    )
+    problem: Any = linprog
+    solved = problem(
+        -np.where(xs == ys, read[xs], 0.0),
+        A_ub=block_diag([conditions] * k, format="csr"),
+        b_ub=np.zeros(len(conditions) * k),
+        A_eq=equal.tocsr(),
+        b_eq=np.concatenate([np.ones(k), read]),
+        bounds=(0, 1),
+        method="highs",
+        options={"primal_feasibility_tolerance": _EXACTLY, "dual_feasibility_tolerance": _EXACTLY},
+    )
+    return np.clip(solved.x, 0.0, 1.0).reshape(k, k) if solved.status == 0 else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import zip_longest
 
 import numpy as np
 
 from funnel.alphabet import CLASS_COLUMN, Alphabet
 from funnel.guarantees.base import Level, Witness
-from funnel.history.donor_beliefs import Belief
+from funnel.history.donor_beliefs import Belief, RowToCome, rows_to_come
 from funnel.history.donor_channels import FEWEST, DonorChannel, channel_for, nearest_classes, require_kept
 from funnel.history.following import VersionTerms
 from funnel.history.library import balanced, distinct_channels
@@ -49,6 +50,9 @@ class DonorBeliefs:
             return Belief.of_new(joint.counts.reshape(-1), len(joint.secret), number), Fraction(1)
         last, output = self._published(node)
         k, changes, earlier = len(joint.inputs), version.changes[last], self._past.chapters[last].joint
+        if version.row > 1:
+            # Donors have as many rows as the unit, so none has left.
+            return self._of(node).next_row(number, joint, changes), Fraction(1)
         there = int(changes.records[changes.before % k == output % k].sum())
         stays = Fraction(there, int(earlier.counts[:, output % k].sum()))
         return self._of(node).at(number, joint, changes), stays
@@ -61,7 +65,7 @@ class DonorBeliefs:
             parent = int(chapter.parents[node - chapter.first])
             before, stays = self.before(parent, chapter)
             weights = chapter.library[int(chapter.channels_of(np.array([parent]))[0]), output].tolist()
-            self._after[node] = before.published(stays, chapter.joint.counts.reshape(-1), output, weights)
+            self._after[node] = before.published(stays, output, weights)
         return self._after[node]
 
     def _published(self, node: int) -> tuple[int, int]:
@@ -90,14 +94,18 @@ def donor_step(past: Past, observed: Observed, terms: VersionTerms) -> Step:
     nodes, people = _people(observed)
     donors = joint.counts.sum(axis=0) - observed.silent
     begins = [nearest_classes(joint, donors, least) for least in (1, FEWEST if nodes.any() else 1)]
+    ahead: tuple[RowToCome, ...] = ()
+    if (members := observed.members) is not None:
+        everybody = beliefs.before(int(nodes[0]), observed)[0].everybody
+        ahead = rows_to_come(everybody, joint, members.changes, members.rows - observed.row)
     channels = []
     for number, node in enumerate(nodes.tolist(), 1):
         before = beliefs.before(node, observed)
-        channels.append(channel_for(*before, joint, guarantee, terms.reserve, begins[node > 0]))
+        channels.append(channel_for(*before, joint, guarantee, terms.reserve, begins[node > 0], ahead))
         terms.progress("deciding histories", number, len(nodes))
     library, drawn_from = distinct_channels(np.array([one.weights for one in channels]), np.arange(len(channels)))
     effective = _effective(joint, channels, people, terms.aim)
-    found, worst = _by_secret(past, nodes, channels, people)
+    found, worst = _by_secret(past, nodes, channels, people, observed.members is not None)
     return Step(
         version=terms.version,
         guarantee=guarantee,
@@ -151,17 +159,18 @@ def over_classes(channel: Protocol) -> Protocol:
 
 
 def _by_secret(
-    past: Past, nodes: IntArray, channels: list[DonorChannel], people: IntArray
+    past: Past, nodes: IntArray, channels: list[DonorChannel], people: IntArray, of_rows: bool
 ) -> tuple[tuple[ForObserver, ...], tuple[Level, int | None, str | None]]:
     """How far channels go for the secret of each version, this one first; and where most is told within the bound."""
     found = []
     level, worst, whose = Level(0.0, Witness(0, 0, None, None, True)), None, None
-    for secret_of in (None, *range(len(past))):
+    # Secrets of all rows of units are those of one version.
+    for secret_of in (None, *(() if of_rows else range(len(past)))):
         told = [
             (node, one, count)
             for node, channel, count in zip(nodes.tolist(), channels, people.tolist(), strict=True)
-            for version, one in zip(channel.before.versions, channel.by_secret, strict=True)
-            if version == (len(past) if secret_of is None else secret_of)
+            for version, one in zip_longest(channel.before.versions, channel.by_secret)
+            if of_rows or version == (len(past) if secret_of is None else secret_of)
         ]
         name = None if secret_of is None else past.chapters[secret_of].version
         within, beyond = ([one.level for _, one, _ in told if one.moved is moved] for moved in (False, True))

@@ -147,7 +147,8 @@ class FollowedDonors:
             raise SpecError(f"column {min(both)!r} is published and a secret; take it out of the classes or the secret")
         record_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
         rows = read_rows(table, (*key, *secret, *self.classes.columns), version)
-        joint, cells = self._classified(rows, secret)
+        first = self.past.chapters[0].joint.secret if self.past.chapters else None
+        joint, cells = classified(rows, secret, self.classes, first)
         people, numbers = self._people.find(rows, key)
         nodes, (changes, _, have_changed) = people.nodes[numbers], people.changes(numbers, cells, joint, self.past)
         alone = first_protocol(joint, self.guarantee, self.budget_fraction)
@@ -161,21 +162,6 @@ class FollowedDonors:
         self._followed = np.concatenate([self._followed, np.arange(len(self._followed), len(people.numbers))])
         self._followed[numbers] = numbers[step.stands_for]
         return step
-
-    def _classified(self, rows: pa.Table, secret: tuple[str, ...]) -> tuple[Joint, IntArray]:
-        """Counts of secrets and classes, and the cell of every row."""
-        joint = Joint.from_table(rows, secret, self.classes.columns)
-        secrets = self.past.chapters[0].joint.secret if self.past.chapters else joint.secret
-        if new := {*joint.secret.symbols} - {*secrets.symbols}:
-            raise DataError(
-                f"the secret has {len(new)} values that the first version has not; make that one with all values, or "
-                "group them"
-            )
-        names = Alphabet((CLASS_COLUMN,), tuple((name,) for name in self.classes.names))
-        of_class = self.classes.of_records(joint.inputs)[input_codes(rows, joint.inputs)]
-        cells = input_codes(rows, secrets).astype(np.int64) * len(names) + of_class
-        counts = np.bincount(cells, minlength=len(secrets) * len(names)).reshape(len(secrets), len(names))
-        return Joint(counts.astype(np.int64), secrets, names), cells
 
     def _drawn(
         self,
@@ -207,3 +193,27 @@ class FollowedDonors:
         names = pa.array([self.classes.names[one] for one in of_class[stands_for].tolist()])
         released = rows.select(list(self.classes.columns)).take(stands_for).append_column(CLASS_COLUMN, names)
         return DonorStep(replace(step, released=released), outputs, stands_for)
+
+
+def classified(
+    rows: pa.Table, secret: tuple[str, ...], classes: Classifier, secrets: Alphabet | None
+) -> tuple[Joint, IntArray]:
+    """Counts of secrets and classes, and the cell of every row; secrets are those of the first version, if any.
+
+    Raises
+    ------
+    DataError
+        If there are others.
+    """
+    joint = Joint.from_table(rows, secret, classes.columns)
+    known = joint.secret if secrets is None else secrets
+    if new := {*joint.secret.symbols} - {*known.symbols}:
+        raise DataError(
+            f"the secret has {len(new)} values that the first version has not; make that one with all values, or "
+            "group them"
+        )
+    names = Alphabet((CLASS_COLUMN,), tuple((name,) for name in classes.names))
+    of_class = classes.of_records(joint.inputs)[input_codes(rows, joint.inputs)]
+    cells = input_codes(rows, known).astype(np.int64) * len(names) + of_class
+    counts = np.bincount(cells, minlength=len(known) * len(names)).reshape(len(known), len(names))
+    return Joint(counts.astype(np.int64), known, names), cells

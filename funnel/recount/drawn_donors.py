@@ -75,13 +75,13 @@ class DonorDraws:
         # Where there is nobody else but a person and who stood for them, anybody of the class may begin.
         if not self.unknown and any(one in standing and left[self.of_class[one]] > 2 for one in later):
             found["a record begins as that of a person who is published already"] = None
-        if _is_uneven(begun, self.of_class, everybody) or _is_uneven(later, self.of_class, left):
+        if is_uneven(begun, self.of_class, everybody) or is_uneven(later, self.of_class, left):
             found["donors of a class are not drawn evenly"] = None
         yield from found
         yield from _unlikely((known[number], x, counts) for (number, x), counts in drawn.items())
 
 
-def _is_uneven(begun: Sequence[Key], of_class: Mapping[Key, int], sizes: Mapping[int, int]) -> bool:
+def is_uneven(begun: Sequence[Key], of_class: Mapping[Key, int], sizes: Mapping[int, int]) -> bool:
     """Whether one person is a donor more often than by chance, if each is drawn from all but two of so many."""
     times = Counter(of_class[one] for one in begun)
     for one, load in Counter(begun).items():

@@ -130,7 +130,7 @@ def made(panel: Panel) -> Shares:
     number = {cell: z for z, cell in enumerate(CELLS)}
     belief, stays = Belief.of_new(joint(0).counts.reshape(-1), 2, 0), Fraction(1)
     for t, y in enumerate(panel.outputs):
-        belief = belief.published(stays, joint(t).counts.reshape(-1), y, panel.weights[t][y])
+        belief = belief.published(stays, y, panel.weights[t][y])
         rows = sorted((number[a], number[b], n) for (a, b), n in panel.both[t].items())
         belief = belief.at(t + 1, joint(t + 1), Changes(*np.array(rows).T))
         stays = panel.stays(t, y % K)

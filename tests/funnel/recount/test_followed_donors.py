@@ -24,8 +24,8 @@ MUTANTS = {
     "the prior is that of everybody": [(BELIEFS, "secrets_of(joint, changes)", "secrets_of(joint, None)")],
     "a first record is one's own": [(BELIEFS, "own=weighted * (of_class == k)", "own=weighted")],
     "earlier secrets are not bounded": [
-        (CHANNELS, "if not (allowed.no_worse", "if prior is belief.priors[-1] and not (allowed.no_worse"),
-        (CHANNELS, "[cone_over(inner, prior) for", "[cone_over(inner, prior) * (prior is belief.priors[-1]) for"),
+        (CHANNELS, "if not (allowed.no_worse", "if prior is asked.priors[-1] and not (allowed.no_worse"),
+        (CHANNELS, "[cone_over(inner, prior) for", "[cone_over(inner, prior) * (prior is asked.priors[-1]) for"),
     ],
     "a bound of twice the budget": [
         (CHANNELS, "allowed_by(guarantee), weights", "allowed_by(guarantee.with_budget(9.0)), weights"),
