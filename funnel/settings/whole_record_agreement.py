@@ -106,8 +106,8 @@ def _why_not_followed(spec: ReleaseSpec) -> str | None:
     other = f"write {DIFFERENT}, or publish fewer columns"
     if spec.unit is not None:
         return (
-            "donors for several rows of one person need as many rows as that person, which is not there yet; take unit "
-            f"out, or {other}"
+            "donors for several rows of one person need as many rows as that person, which is not there yet in a "
+            f"release; take unit out, use funnel.history.donor_units in Python, or {other}"
         )
     if spec.frequencies.kind.is_noisy:
         return (
