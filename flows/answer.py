@@ -19,8 +19,9 @@ _SILENT = (
 
 
 def silent(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A warning where the report has tables of errors, and of none of them a share can be estimated."""
-    return [_SILENT] if tables and all(table["typical"] is None for table in tables) else []
+    """A warning where the report has errors of single columns, and of none of them a share can be estimated."""
+    alone = [table for table in tables if len(table["columns"]) == 1]
+    return [_SILENT] if alone and all(table["typical"] is None for table in alone) else []
 
 
 def answer_of(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:

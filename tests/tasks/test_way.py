@@ -142,5 +142,8 @@ def test_the_drawing_of_every_version_is_judged_and_its_words_are_compared(
     ("typical", "warns"), [((), False), ((0.1, None), False), ((None,), True), ((None, None), True)]
 )
 def test_a_release_that_tells_no_share_says_so_where_it_is_made(typical: tuple[float | None, ...], warns: bool) -> None:
-    said = silent([{"columns": ["size"], "typical": error} for error in typical])
+    # Of two columns together some combination may be told where no value of either is.
+    said = silent(
+        [{"columns": ["size"], "typical": e} for e in typical] + [{"columns": ["size", "sex"], "typical": 0.1}]
+    )
     assert [("no share can be estimated" in one) for one in said] == [True] * warns

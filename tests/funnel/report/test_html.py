@@ -565,7 +565,10 @@ def test_what_can_be_estimated_comes_before_what_is_kept(lip: ReportContent, tol
     report = public_report(lip)
     if not told:
         nothing = {"typical": None, "largest": None, "unknown": 4}
-        report = report.model_copy(update={"estimated": tuple(t.model_copy(update=nothing) for t in report.estimated)})
+        some = report.estimated[0].model_copy(update={"columns": ("size", "sex"), "typical": 0.02})
+        report = report.model_copy(
+            update={"estimated": (*(t.model_copy(update=nothing) for t in report.estimated), some)}
+        )
     page = render_public(report)
     summary = page[page.index('<section id="summary"') : page.index('<section id="person"')]
     line = "shares have a standard error of" if told else "no share can be estimated from the records."

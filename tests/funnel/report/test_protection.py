@@ -63,6 +63,13 @@ def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds() ->
     assert numbers.source.records == content.audited.rows
 
 
+@pytest.mark.parametrize("unit", [(), ("id",)])
+def test_noisy_counts_are_named_where_estimates_take_them(unit: tuple[str, ...]) -> None:
+    """Of people with several rows they are of first rows alone, which estimates about all rows leave out."""
+    report = public_report(noisy_content(LIP(1.0))).model_copy(update={"unit": unit})
+    assert ("takes the noisy counts with them" in render_public(report)) is not bool(unit)
+
+
 def test_what_the_spec_declares_is_told_as_it_is() -> None:
     # All other figures have four digits; this one is held against the other documents.
     content = noisy_content(LIP(1.0), spent_before=4.9375)
