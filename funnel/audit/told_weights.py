@@ -32,13 +32,14 @@ def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object,
 
 
 def weighted_complaints(told: Weighted, known: AuditContext) -> Iterator[str]:
-    """What is stated of weighted shares that cannot follow; where classes of records are drawn, nothing is known.
+    """What is stated of weighted shares that cannot follow.
 
     A share of the weights is ``A / (A + B)``, where A is what the records with a value weigh, and B all others. Each of
     these is a sum of shares by numbers that the data package tells, and so has limits.
     """
     records = _Records.of(known)
-    if told.weight not in records.columns:
+    if not {told.weight, *(one.column for one in told.columns)} <= {*records.columns}:
+        yield "weighted is of columns that the protocol has no values of"
         return
     means = _fields(known.package).get(told.weight, {}).get("means", {})
     heaviest = max(means.values(), default=0)
