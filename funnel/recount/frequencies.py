@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -121,6 +121,9 @@ class PublicFrequencies:
                 "published_columns": columns,
                 "inputs": inputs,
             }
+            # What there is none of is said to be none.
+            if {one.name for one in fields(cls)} - {*said, *alphabets}:
+                raise ValueError
             found: Self = read(cls, {**said, **alphabets})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None

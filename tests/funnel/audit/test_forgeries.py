@@ -104,7 +104,10 @@ FILES: dict[str, Callable[[Forger], Any]] = {
     "a version of one more": lambda f: f.package(lambda said: said.update(version="1.0.1")),
     "the protocol in csv beside no such table": lambda f: (f.folder.root / "protocol.csv").write_bytes(b"x"),
     "weights of estimates beside no such table": lambda f: (f.folder.root / "estimator.csv").write_bytes(b"x"),
-    **{f"no word on {name}": partial(left_out, name=name) for name in ("changes", "rows", "means")},
+    **{
+        f"no word on {name}": partial(left_out, name=name)
+        for name in ("changes", "rows", "means", "departures", "impossible")
+    },
 }
 
 

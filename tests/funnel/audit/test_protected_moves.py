@@ -63,6 +63,9 @@ def frequencies(rows: bool = False) -> dict[str, Any]:
             ],
         },
         "rows": None,
+        "means": None,
+        "departures": None,
+        "impossible": None,
     }
     if rows:
         second = counts // 4
