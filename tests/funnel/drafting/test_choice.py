@@ -978,3 +978,24 @@ def test_columns_that_have_no_value_where_the_secret_has_none_are_told(tmp_path:
     text = text.replace('race = ["A", "B", "C", "(missing)"]', 'race = ["A", "B", "C"]')
     joint = count_joint(ReleaseSpec.parse(text, tmp_path / "spec.toml"), quiet)
     assert (joint.n, len(joint.secret)) == (asked.sum(), 3)
+
+
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("rare", [18, 60])
+def test_values_of_the_secret_that_few_people_have_share_a_bound_whatever_their_rows(
+    tmp_path: Path, rare: int, texts: bool
+) -> None:
+    rng, people = np.random.default_rng(9), 312
+    status = np.repeat([0, 1, 2], [people // 2, rare, people - people // 2 - rare]).astype(str)
+    who = np.repeat(np.arange(people), 6)
+    table = pd.DataFrame(
+        {
+            "id": who + 1,
+            "status": np.char.add("s" if texts else "", status)[who],
+            "stage": rng.choice(["low", "high"], len(who)),
+        }
+    )
+    told = notes(tmp_path, table, Answers(("status",), ("stage",), unit=("id",)))
+    joint = count_joint(ReleaseSpec.load(tmp_path / "spec.toml"), quiet)
+    assert len(joint.secret) == (3 if rare == 60 else 2)
+    assert ("is protected as one value" in told) is (rare == 18)
