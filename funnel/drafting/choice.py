@@ -32,7 +32,7 @@ _HISTORIES, _ROWS = 24, 16
 # themselves in 8 combinations, and .48 nats and 28 % in 34.
 _RECORDS, _RAREST, _RAREST_ROBUST, _SECRET_RECORDS = 25, 10, 40, 300
 # People with a value of the secret where the same ones come again under noise, in the fewest combinations there are:
-# of 312 patients with 1,945 visits 12 % of the information stays with a value that 19 have, and 54 % without.
+# of 312 patients with 1,945 visits 12 % of the information stays with a value that 29 have, and 54 % without.
 _FEWEST, _SECRET_PEOPLE = 4, 40
 # With the secret published: noise of ε = 1 left 16 % of 2,700 records in 80 combinations (34 records each, 10 of the
 # rarest), where exact counts leave 47 %, and 44 % in 40.
