@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
@@ -154,17 +155,8 @@ def _choose(
         publish = tuple(name for name in publish if name != people.wave[0])
     inputs = tuple(name for name in publish if name not in secret)
     chosen = [columns[name] for name in inputs]
-    most = max(2, int(_SECRETS ** (1 / len(secret))))
     persons = look.rows if rows is None else rows.people
-
-    def of_secret(fewest: int, of_rarest: int, records: int = _RECORDS) -> tuple[list[Coarse], int, int, int]:
-        """Categories of the secret, how many, records of the rarest, and combinations of published values."""
-        values = [coarse(columns[name], look.rows, most, _SECRET_SHARE, secret=True, fewest=fewest) for name in secret]
-        several = math.prod(one.size for one in values)
-        rarest = min(_rarest(one, columns[one.column]) * one.size for one in values) * persons // look.rows
-        cells = min(persons // records, rarest // of_rarest) // several
-        return values, several, rarest // several, max(_FEWEST, cells)
-
+    of_secret = partial(_of_secret, secret, columns, look.rows, persons)
     values, several, rarest, open_to = of_secret(NAMED, _RAREST)
     base = Choice(
         secret=secret,
@@ -210,6 +202,24 @@ def _choose(
         why={**base.why, "guarantee": reason},
         notes=(*base.notes, *_of_merged_secrets(values, columns), *_of_few_records(values, rarest, cells)),
     )
+
+
+def _of_secret(
+    secret: tuple[str, ...],
+    columns: dict[str, Column],
+    rows: int,
+    persons: int,
+    fewest: int,
+    of_rarest: int,
+    records: int = _RECORDS,
+) -> tuple[list[Coarse], int, int, int]:
+    """Categories of the secret, how many, people with the rarest, and combinations of published values."""
+    most = max(2, int(_SECRETS ** (1 / len(secret))))
+    values = [coarse(columns[name], rows, most, _SECRET_SHARE, secret=True, fewest=fewest) for name in secret]
+    several = math.prod(one.size for one in values)
+    rarest = min(_rarest(one, columns[one.column]) * one.size for one in values) * persons // rows
+    cells = min(persons // records, rarest // of_rarest) // several
+    return values, several, rarest // several, max(_FEWEST, cells)
 
 
 def _of_merged_secrets(values: Sequence[Coarse], columns: dict[str, Column]) -> Iterator[str]:

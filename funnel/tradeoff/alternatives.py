@@ -139,12 +139,7 @@ def alternatives(
         kept = trials.results(_kept, [(one, str(guarantee), seconds, utility) for one in known], Kept)
         if fitted is not None:
             kept[0] = Kept(max(fitted, kept[0].nats or 0.0))
-        made = [
-            _with_utility(
-                table, _part_of(found.nats, utility.whole(table.joint)), found.nats if utility == INFORMATION else None
-            )
-            for table, found in zip(tables, kept, strict=True)
-        ]
+        made = [_useful(table, found.nats, utility) for table, found in zip(tables, kept, strict=True)]
     return (made[0], *sorted(made[1:], key=lambda one: -(one.kept or 0.0)))
 
 
@@ -173,6 +168,10 @@ def _stays(joint: Joint, text: str, weights: Weighting, seconds: float) -> Kept:
 
 def _part_of(utility: float | None, whole: float) -> float | None:
     return None if utility is None or whole == 0 else min(1.0, utility / whole)
+
+
+def _useful(table: Table, kept: float | None, utility: Utility) -> Alternative:
+    return _with_utility(table, _part_of(kept, utility.whole(table.joint)), kept if utility == INFORMATION else None)
 
 
 def _with_utility(table: Table, kept: float | None, nats: float | None) -> Alternative:
