@@ -140,11 +140,10 @@ def check_version_before(known: AuditContext) -> Found:
     alike = file_facts(before.data) == file_facts(known.folder.data)
     yield from _report_complaints(told, change, earlier, alike)
     # Whom donors are found for is decided once, by the first version.
-    history, classes = told.figures.history, (before.classes, known.folder.classes)
-    if history is not None and history.versions > 1 and all(path.is_file() for path in classes):
-        first, second = (path.read_bytes() for path in classes)
-        if first != second:
-            yield "classes.json is not that of that version"
+    history, both = told.figures.history, before.classes.is_file() and known.folder.classes.is_file()
+    later = both and history is not None and history.versions > 1
+    if later and file_facts(before.classes) != file_facts(known.folder.classes):
+        yield "classes.json is not that of that version"
     return f"version {change.version} says the same of itself"
 
 

@@ -117,7 +117,7 @@ READING = {
         "parent",
     ),
     # Who estimates only reads.
-    *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table"),
+    *("output_counts_by", "output_places", "estimate_weighted", "estimate_numbers", "read_table", "counts_off"),
     # What judges reads files by other means.
     *("estimate", "count_published", "read_json", "json_of", "Evidence", "reread"),
     *("opened", "class_claims", "Placed", "source_order"),

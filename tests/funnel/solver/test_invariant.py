@@ -454,6 +454,6 @@ def test_conditions_that_are_learned_late_are_held_as_the_others() -> None:
     # Pairs as needed learn half-spaces of the worst distributions, and interior points may take over after that.
     learned, _ = search._conditions.beyond(np.eye(6))
     assert len(learned)
-    search._know(learned)
+    search._spaces, search._all = (np.vstack([there, learned]) for there in (search._spaces, search._all))
     search._run_inside()
     assert 0 < float(np.trace(search._best)) <= 1
