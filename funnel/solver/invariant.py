@@ -38,13 +38,11 @@ from funnel.solver.within_classes import Found, reads_secret_and_class, within_c
 _PAIRS, _LEAST_GAIN = 4, 1e-9
 _TINY = 1e-300
 _NO_END = "the search for an invariant channel does not end; change epsilon slightly"
-# Conditions broken by less are none that a linear programme could tell from rounding.
-_BROKEN = 1e-9
-# The same for outputs that have to be moved inside: more than that the margin does not take.
-_NOTED = 1e-8
-# The bound at which a round is thought to be near the end, so that sets are asked for conditions.
-_NEAR = 1e-2
-_ROUNDS = 2_000
+# Conditions broken by less are none that a linear programme could tell from rounding; and, of outputs that have to be
+# moved inside, those that the margin takes.
+_BROKEN, _NOTED = 1e-9, 1e-8
+# The bound at which a round is thought to be near the end, so that sets are asked for conditions; and the most rounds.
+_NEAR, _ROUNDS = 1e-2, 2_000
 # Interior points: the gap of the first round, by how much it falls in each, how much less than the request is asked for
 # in the end; the margin of ratios, as a share of the gap; the share of it that is near enough,
 # since the last steps cost a little; the least room of a constant row.
@@ -57,6 +55,8 @@ _LEAST_ROOM, _SEED = 1e-9, 17
 _MARGIN = 1e-7
 # Outputs that draw anew: how much more of them than they need, and of all others, as a multiple of what those need.
 _MORE, _OTHERS, _REDRAWN = 2.0, 2.0, 12
+# Where interior points came so close, rounding is what is left: pairs as needed get so many times their work.
+_CLOSE, _FURTHER = 1e-4, 4.0
 # Roundings of sums, relative to their largest term.
 _ROUNDING = 2.0**-40
 
@@ -136,9 +136,8 @@ def _between_parts(request: Request, weights: Weighting) -> Solution:
 
 def share_kept(joint: Joint, protocol: Protocol, weights: Weighting) -> float:
     """The weighted share of records that an invariant protocol leaves unchanged; -1 where it is none."""
-    if protocol.inputs != joint.inputs or protocol.outputs != joint.inputs:
-        return -1.0
-    if imbalance(joint, protocol.weights) > IMBALANCE:
+    alike = protocol.inputs == protocol.outputs == joint.inputs
+    if not alike or imbalance(joint, protocol.weights) > IMBALANCE:
         return -1.0
     return float(counted(joint, weights) @ np.diagonal(protocol.matrix))
 
@@ -197,12 +196,13 @@ class _Search:
         # What would stay, moved inside, of the best flows so far.
         self._inside, self._best = -np.inf, np.outer(self._distribution, self._distribution)
         self.ended: Ended | None = None
+        # Units of work after which what is there is taken.
+        self._enough = np.inf
         self._gains = np.zeros((0, 0))
 
     def best(self) -> Found:
         """The best channel, once it is moved inside of all conditions."""
-        channel = self.inside(self.run())
-        return Found(channel, self.bound, self._programme.size[0], self.ended)
+        return Found(self.inside(self.run()), self.bound, self._programme.size[0], self.ended)
 
     def run(self) -> FloatArray:
         """The best flows (n, n) in balance, conditions met but for numerical error; or what there is time for."""
@@ -211,11 +211,15 @@ class _Search:
         if self._run_by_posterior():
             return self._best
         by_points = len(self._distribution) <= FEW and (self._spaces @ self._distribution < -_ROOM).all()
-        many = self._conditions.sets or self._spaces.size > _MANY
         # Of values with hardly any records interior points say little: pairs as needed do.
-        if not (many and by_points and self._run_inside()):
-            # Equations have no interior.
-            self._run_exchanging(patiently=self._perfect)
+        if by_points and (self._conditions.sets or self._spaces.size > _MANY):
+            before = self._budget.spent
+            if self._run_inside():
+                return self._best
+            if self.bound - self._inside <= _CLOSE:
+                self._enough = self._budget.spent + _FURTHER * (self._budget.spent - before)
+        # Equations have no interior.
+        self._run_exchanging(patiently=self._perfect)
         return self._best
 
     def _run_by_posterior(self) -> bool:
@@ -323,7 +327,7 @@ class _Search:
         if self.bound - self._inside <= enough * self._gap:
             return True
         self.ended = self._budget.ended_by
-        return self.ended is not None
+        return self.ended is not None or self._budget.spent > self._enough
 
     def inside(self, flows: FloatArray) -> FloatArray:
         """A channel T (n, n) in balance, from flows whose outputs draw anew among themselves as far as they need to."""

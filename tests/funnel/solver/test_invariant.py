@@ -345,6 +345,16 @@ def test_a_search_is_not_done_by_flows_that_are_out_of_balance() -> None:
     assert budget.spent < 10 * UNITS_A_SECOND
 
 
+def test_a_search_without_a_limit_ends_where_rounding_keeps_it_from_its_gap() -> None:
+    """Beliefs may hardly fall: pairs as needed went on for minutes, far behind the interior points."""
+    joint, budget = Joint.from_table(ADULT, secret=["income"], inputs=["education", "sex"]), Budget.of(None)
+    guarantee = funnel.parse_guarantee("ralip:1.0,0.05,0.05")
+    found = funnel.optimal(joint, guarantee, time_limit=budget, utility="unchanged")
+    assert guarantee.holds(joint, found.protocol)
+    assert found.gap <= 1e-4
+    assert budget.spent < 30 * UNITS_A_SECOND
+
+
 def test_with_the_secret_published_every_pair_is_drawn_whether_it_occurs_or_not() -> None:
     counts = [[40, 0, 30], [10, 25, 20]]
     joint = Joint.from_counts(counts, secret=["ill", "well"], inputs=["a", "b", "c"]).with_secret()
