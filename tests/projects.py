@@ -42,6 +42,20 @@ on_breach = "report"
 """
 # With the mechanism that is made fastest.
 PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
+# With a column of survey weights.
+WEIGHTED = (
+    SPEC.replace('["marital-status"]', '["income"]')
+    .replace('["relationship"]', '["sex", "fnlwgt"]\nweight = "fnlwgt"')
+    .replace("[metadata]", '[mechanism]\nname = "grr"\n\n[metadata]')
+    + """
+[recode.fnlwgt]
+bins = [100000, 180000, 240000]
+
+[numbers.fnlwgt]
+range = [10000, 1500000]
+means = [60000, 145000, 205000, 320000]
+"""
+)
 
 
 def spec_of(path: str, folder: str | Path, **changes: Any) -> ReleaseSpec:

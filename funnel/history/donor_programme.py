@@ -30,7 +30,6 @@ def best_rows(read: FloatArray, conditions: FloatArray, classes: int) -> FloatAr
     classes : int
         k.
     """
-    from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
     k, inputs = classes, 2 * classes + 1
@@ -51,26 +50,15 @@ def best_rows(read: FloatArray, conditions: FloatArray, classes: int) -> FloatAr
     equal = coo_array(
         (np.concatenate([np.ones(len(ys)), read[xs]]), (np.concatenate([xs, inputs + ys % k]), np.tile(variables, 2)))
     )
-    problem: Any = linprog
-    solved = problem(
-        -gains,
-        A_ub=coo_array(
-            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
-            shape=(len(conditions) * 2 * k, len(ys)),
-        ).tocsr(),
-        b_ub=np.zeros(len(conditions) * 2 * k),
-        A_eq=equal.tocsr(),
-        b_eq=np.concatenate([np.ones(inputs), of_class * read.sum()]),
-        bounds=(0, 1),
-        method="highs",
-        options={"primal_feasibility_tolerance": _EXACTLY, "dual_feasibility_tolerance": _EXACTLY},
+    broken = coo_array(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+        shape=(len(conditions) * 2 * k, len(ys)),
     )
-    if solved.status == 2:
-        raise SolverError("no channel was found for a history, although a constant one is allowed; please report it")
-    if solved.status != 0:
+    found = _best(gains, broken, equal, np.concatenate([np.ones(inputs), of_class * read.sum()]))
+    if found is None:
         return None
     channel = np.zeros((2 * k, inputs))
-    channel[ys, xs] = np.clip(solved.x, 0.0, 1.0)
+    channel[ys, xs] = found
     return channel
 
 
@@ -86,7 +74,6 @@ def first_rows(read: FloatArray, conditions: FloatArray, classes: int) -> FloatA
     classes : int
         k.
     """
-    from scipy.optimize import linprog
     from scipy.sparse import block_diag, coo_array
 
     k, variables = classes, np.arange(classes**2)
@@ -95,15 +82,26 @@ def first_rows(read: FloatArray, conditions: FloatArray, classes: int) -> FloatA
     equal = coo_array(
         (np.concatenate([np.ones(k * k), read[xs]]), (np.concatenate([xs, k + ys]), np.tile(variables, 2)))
     )
+    broken: Any = block_diag([conditions] * k)
+    found = _best(np.where(xs == ys, read[xs], 0.0), broken, equal, np.concatenate([np.ones(k), read]))
+    return None if found is None else found.reshape(k, k)
+
+
+def _best(gains: FloatArray, broken: Any, equal: Any, totals: FloatArray) -> FloatArray | None:
+    """The best probabilities x with ``broken x <= 0`` and ``equal x = totals``; None if none is found for sure."""
+    from scipy.optimize import linprog
+
     problem: Any = linprog
     solved = problem(
-        -np.where(xs == ys, read[xs], 0.0),
-        A_ub=block_diag([conditions] * k, format="csr"),
-        b_ub=np.zeros(len(conditions) * k),
+        -gains,
+        A_ub=broken.tocsr(),
+        b_ub=np.zeros(broken.shape[0]),
         A_eq=equal.tocsr(),
-        b_eq=np.concatenate([np.ones(k), read]),
+        b_eq=totals,
         bounds=(0, 1),
         method="highs",
         options={"primal_feasibility_tolerance": _EXACTLY, "dual_feasibility_tolerance": _EXACTLY},
     )
-    return np.clip(solved.x, 0.0, 1.0).reshape(k, k) if solved.status == 0 else None
+    if solved.status == 2:
+        raise SolverError("no channel was found for a history, although a constant one is allowed; please report it")
+    return np.clip(solved.x, 0.0, 1.0) if solved.status == 0 else None

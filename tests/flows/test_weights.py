@@ -16,22 +16,8 @@ from funnel.cli import main
 from funnel.errors import SpecError
 from funnel.release.layout import ReleaseFolder
 from tests.audits import recheck
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import WEIGHTED, adult_rows, make_project
 from tests.releases import release
-
-WEIGHTED = (
-    SPEC.replace('["marital-status"]', '["income"]')
-    .replace('["relationship"]', '["sex", "fnlwgt"]\nweight = "fnlwgt"')
-    .replace("[metadata]", '[mechanism]\nname = "grr"\n\n[metadata]')
-    + """
-[recode.fnlwgt]
-bins = [100000, 180000, 240000]
-
-[numbers.fnlwgt]
-range = [10000, 1500000]
-means = [60000, 145000, 205000, 320000]
-"""
-)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from funnel.spec import ReleaseSpec
 from tests.audits import verified
 from tests.copies import copied
 from tests.funnel.audit.statements import changes, generic, passes, places, unnoticed
-from tests.projects import SPEC, adult_rows, make_project
+from tests.projects import SPEC, WEIGHTED, adult_rows, make_project
 from tests.releases import make_release
 from tests.waves import FOLLOWED, wave
 
@@ -50,20 +50,7 @@ SECRET = (
     .replace("[source]", 'mechanism = "invariant"\n\n[source]')
     + '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
 )
-WEIGHTS = (
-    SPEC.replace('["marital-status"]', '["income"]')
-    .replace('["relationship"]', '["sex", "fnlwgt"]\nweight = "fnlwgt"')
-    .replace("[metadata]", '[mechanism]\nname = "grr"\n\n[metadata]')
-    + """
-[recode.fnlwgt]
-bins = [100000, 180000, 240000]
-
-[numbers.fnlwgt]
-range = [10000, 1500000]
-means = [60000, 145000, 205000, 320000]
-"""
-)
-NOISY_WEIGHTS = WEIGHTS.replace('frequencies.protection = "none"', "frequencies.epsilon = 2.0")
+NOISY_WEIGHTS = WEIGHTED.replace('frequencies.protection = "none"', "frequencies.epsilon = 2.0")
 NOISY_WEIGHTS += '\n[categories]\nincome = ["<=50K", ">50K"]\nsex = ["Female", "Male"]\n'
 DONORS = (
     FOLLOWED.replace("epsilon = 2.0", 'protection = "none"')
@@ -89,7 +76,7 @@ MADE: dict[str, Callable[[Path], ReleaseFolder]] = {
     "any column": lambda folder: make_release(make_project(folder, ANY_COLUMN, adult_rows(0, 4000))),
     "secret": lambda folder: make_release(make_project(folder, SECRET, adult_rows())),
     "donors": lambda folder: two_versions(folder, DONORS, 1200),
-    "weights": lambda folder: make_release(make_project(folder, WEIGHTS, adult_rows())),
+    "weights": lambda folder: make_release(make_project(folder, WEIGHTED, adult_rows())),
     "noisy weights": lambda folder: make_release(make_project(folder, NOISY_WEIGHTS, adult_rows())),
 }
 LATER = ("noise", "none")
