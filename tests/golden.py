@@ -1,7 +1,7 @@
 """Golden releases: a few representative releases whose every file is known by its digest.
 
-All that is drawn, the clock, the keys and the version are fixed, so a change of the code that is to change no document
-changes no digest. ``python -m tests.golden`` writes the digests anew; the commit that does so says which documents
+All that is drawn, the clock, the keys, the versions and the system are fixed, so a change of the code that is to change no
+document changes no digest. ``python -m tests.golden`` writes the digests anew; the commit that does so says which documents
 change, and why.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import random
 import re
 import tempfile
@@ -90,7 +91,7 @@ def _content(path: Path) -> bytes:
 
 @contextmanager
 def _fixed(name: str) -> Iterator[None]:
-    """Random bits, noise, keys, clock and version that are the same in every run."""
+    """Random bits, noise, keys, clock, versions and system that are the same in every run."""
     chance.begin(f"golden: {name}")
     drawn = _Drawn(name)
     key = ed25519.Ed25519PrivateKey.from_private_bytes(drawn.bytes(32))
@@ -108,6 +109,9 @@ def _fixed(name: str) -> Iterator[None]:
         mock.patch.object(pipeline, "datetime", _Clock),
         mock.patch.object(planning.contenders, "__defaults__", defaults),
         mock.patch.object(provenance, "version", return_value=_VERSION),
+        # The internal report names these too.
+        mock.patch.object(platform, "python_version", return_value=_VERSION),
+        mock.patch.object(platform, "platform", return_value="a system"),
     ):
         yield
     provenance.installed.cache_clear()
