@@ -128,6 +128,8 @@ def make_case(seed: int) -> Case:
         if settings["frequencies"]["protection"] == "threshold" and random.random() < 0.7:
             settings["frequencies"]["threshold"] = 3
             settings["disclosure"].update(minimum_cell=3, unique_share=1.0)
+    # A bound that leaves nothing of a column is no reason to publish nothing here.
+    settings.setdefault("disclosure", {})["blank"] = columns
     same, units = random.random() < 0.25, random.random() < 0.1
     if same or units:
         settings["record_key"] = ["id"]

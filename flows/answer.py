@@ -10,6 +10,7 @@ from funnel.findings import Audited, Findings
 from funnel.pipeline.tasks.run import Draft, Run
 from funnel.release.comparison import ComparedMechanism
 from funnel.report.content import ReportContent
+from funnel.wording import listed
 
 # A warning about a release from whose records no share can be estimated.
 _SILENT = (
@@ -19,9 +20,12 @@ _SILENT = (
 
 
 def silent(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A warning where the report has errors of single columns, and of none of them a share can be estimated."""
+    """A warning where the report has errors of single columns, and of some of them no share can be estimated."""
     alone = [table for table in tables if len(table["columns"]) == 1]
-    return [_SILENT] if alone and all(table["typical"] is None for table in alone) else []
+    untold = [table["columns"][0] for table in alone if table["typical"] is None]
+    if len(untold) < len(alone):
+        return [f"no share of any value of {listed(untold)} can be estimated from the records"] if untold else []
+    return [_SILENT] if alone else []
 
 
 def answer_of(run: Run, draft: Draft, content: ReportContent) -> dict[str, Any]:

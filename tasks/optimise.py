@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from funnel.errors import InfeasibleGuarantee
+from funnel.disclosure.blank import untold_columns, why_untold
+from funnel.errors import InfeasibleGuarantee, ReleaseRefused
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
@@ -49,6 +50,8 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
     ------
     InfeasibleGuarantee
         If the mechanism, or every mechanism, cannot meet the guarantee, or the data are too few for a robust one.
+    ReleaseRefused
+        If it would tell nothing of a column, and the spec does not accept that.
     """
     cache = Cache(workspace / "protocols")
     asked, joint = spec.mechanism, frequencies.joint.over_published(spec.publish)
@@ -71,9 +74,11 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, usefu
     else:
         cached = True
     tell("taken from the cache" if cached else "done")
-    return Optimised(
-        Protocol.from_json(found[PROTOCOL].decode()), ComparisonDocument.from_json(found[COMPARISON]), cached
-    )
+    protocol = Protocol.from_json(found[PROTOCOL].decode())
+    # What is found is kept, so that a spec which accepts it goes on from there.
+    if untold := untold_columns(spec, joint, protocol):
+        raise ReleaseRefused(why_untold(spec, untold))
+    return Optimised(protocol, ComparisonDocument.from_json(found[COMPARISON]), cached)
 
 
 def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility, kept: FittedRows) -> dict[str, bytes]:

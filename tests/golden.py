@@ -1,8 +1,8 @@
 """Golden releases: a few representative releases whose every file is known by its digest.
 
-All that is drawn, the clock, the keys, the versions and the system are fixed, so a change of the code that is to change no
-document changes no digest. ``python -m tests.golden`` writes the digests anew; the commit that does so says which documents
-change, and why.
+All that is drawn, the clock, the keys, the versions and the system are fixed, so a change of the code that is to
+change no document changes no digest. ``python -m tests.golden`` writes the digests anew; the commit that does so says
+which documents change, and why.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +10,9 @@ import numpy as np
 from funnel.alphabet import Alphabet
 from funnel.disclosure.suggest import Suggestion, suggest
 from funnel.joint import Joint
-from funnel.protocol import INVARIANT
 from funnel.settings.disclosure_rules import Rules
 from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
-from funnel.wording import listed, toml_text
 
 
 def threshold_rules(spec: ReleaseSpec, by_class: bool = False) -> Rules:
@@ -59,32 +56,6 @@ def class_recode(spec: ReleaseSpec, counted: Joint) -> dict[str, Recode]:
         found = suggest(spec, _values_of(counted, column), Rules(rules.minimum_cell, 1.0, 1.0), rules.minimum_cell)
         recode.update({} if found is None else found.recode)
     return recode
-
-
-def blank_columns(spec: ReleaseSpec, found: Suggestion | None) -> tuple[str, ...]:
-    """Published columns of which a grouping leaves one value, and the spec does not accept that."""
-    if found is None:
-        return ()
-    grouping = found.grouping
-    blank = [axis.column for axis, of in zip(grouping.table.axes, grouping.of, strict=True) if not of.any()]
-    return tuple(column for column in blank if column in spec.inputs and column not in spec.disclosure.blank)
-
-
-def why_blank(spec: ReleaseSpec, columns: Sequence[str]) -> str:
-    """What is wrong with columns that would be published as one value, and what to write instead."""
-    several = "each of the columns" if len(columns) > 1 else "the column"
-    why_not = spec.not_by_class
-    whole = (
-        f'write mechanism = "{INVARIANT}", which publishes whole records with all columns, or '
-        if why_not is None
-        else "write "
-    )
-    accepted = ", ".join(map(toml_text, (*spec.disclosure.blank, *columns)))
-    return (
-        f"so that no combination has fewer than {spec.frequencies.threshold:,} records, all values of {several} "
-        f'{listed(columns)} would be one, "any value" in every record; {whole}protection = "noise" in [frequencies], '
-        f"or publish fewer columns; to publish it so, write blank = [{accepted}] in [disclosure]"
-    )
 
 
 def _values_of(counted: Joint, column: str) -> Joint:

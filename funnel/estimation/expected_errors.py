@@ -59,6 +59,11 @@ class TableErrors:
         return int(np.isnan(self.errors).sum())
 
     @property
+    def is_untold(self) -> bool:
+        """Whether the records tell the share of no cell, and of a single column of no group of them but all."""
+        return self.typical is None and all(len(group) == len(self.errors) for group in self.sums)
+
+    @property
     def typical(self) -> float | None:
         """The median error of the cells that are told; None if none is."""
         return float(np.nanmedian(self.errors)) if self.untold < len(self.errors) else None

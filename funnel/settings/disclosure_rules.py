@@ -131,7 +131,8 @@ class DisclosureSettings(Section):
         Columns of which only neighbours may be grouped, in the order in which [categories] lists their values; of
         numbers, dates, bins and labels such as 30-39 it is so anyway.
     blank : tuple of str
-        Columns that may be published as one value, "any value", where grouping for a threshold leaves no two.
+        Columns that may be published though nothing is told of them: as one value, "any value", where grouping for a
+        threshold leaves no two, or so that no share of their values can be estimated.
     """
 
     minimum_cell: Annotated[StrictInt, Field(ge=1)] = 10

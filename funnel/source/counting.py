@@ -79,7 +79,8 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     if not spec.frequencies.kind.groups_values:
         return codings
     # Imported here: what is suggested is about codings.
-    from funnel.disclosure.threshold import blank_columns, class_recode, threshold_recode, why_blank
+    from funnel.disclosure.blank import blank_columns, why_blank
+    from funnel.disclosure.threshold import class_recode, threshold_recode
 
     joint = Joint.from_batches(_counted(spec, source, codings, progress), spec.secret, spec.inputs, codings.labels)
     found, wide = None, is_wide(spec, joint, codings)
