@@ -37,6 +37,8 @@ class ClassParts:
         Of every input, whatever its secret, those who have what an observer may know.
     known : tuple of Known
         What that is, of every row.
+    held_out : ndarray of int64, shape (c, g), optional
+        Of secrets and classes the records by which classes were not chosen: a sample of the population.
 
     Raises
     ------
@@ -48,9 +50,12 @@ class ClassParts:
     class_of: IntArray
     people: IntArray
     known: tuple[Known, ...]
+    held_out: IntArray | None = None
 
     def __post_init__(self) -> None:
         fits = self.people.shape == (len(self.known), len(self.class_of)) and (self.people >= 0).all()
+        if self.held_out is not None:
+            fits = fits and self.held_out.shape[1:] == (len(self.classes),) and bool((self.held_out >= 0).all())
         if not fits or not np.array_equal(np.unique(self.class_of), np.arange(len(self.classes))):
             raise SpecError("the parts of classes do not fit their classes and the people in them")
 
@@ -71,6 +76,8 @@ class ClassParts:
         c, width = len(counts), len(self.class_of)
         fits = counts.shape[1] in (width, c * width)
         sizes = counts.sum(axis=0).reshape(-1, width).sum(axis=0) if fits else self.class_of
+        if fits and self.held_out is not None:
+            fits = len(self.held_out) == c and bool((self.held_out <= self.counted(counts)).all())
         if not (exact and fits and sizes.all() and (self.people <= sizes).all()):
             raise SpecError("the parts of classes do not fit the counts of their records")
 
@@ -97,4 +104,5 @@ class ClassParts:
             self.class_of.tolist(),
             self.people.tolist(),
             [[list(value) for value in one] for one in self.known],
+            *([] if self.held_out is None else [self.held_out.tolist()]),
         ]

@@ -64,7 +64,8 @@ class PartsDocument(Document):
     """The people with values of columns in every part of a class, ``joint.json`` being about these; internal.
 
     Of every input ``class_of`` is the number of its class. ``known`` is about every set of columns of which observers
-    may know the values; these are in ``values``, of every column in order.
+    may know the values; these are in ``values``, of every column in order. ``held_out`` counts secrets (rows) and
+    classes among the records by which classes were not chosen; null where all chose them.
     """
 
     described: ClassVar[str] = "the people of parts of classes"
@@ -73,6 +74,7 @@ class PartsDocument(Document):
     class_of: CountRow
     values: dict[str, tuple[str, ...]]
     known: tuple[PeopleWith, ...] = Field(min_length=1)
+    held_out: CountTable | None
 
     @cached_property
     def parts(self) -> ClassParts:
@@ -86,7 +88,10 @@ class PartsDocument(Document):
             symbols = [tuple(zip(one.columns, symbol, strict=True)) for symbol in product(*values)]
             known += [symbol for symbol, occurs in zip(symbols, there, strict=True) if occurs]
             tables.append(people[there])
-        return ClassParts(self.classes.alphabet(), np.array(self.class_of), np.concatenate(tables), tuple(known))
+        held_out = None if self.held_out is None else np.array(self.held_out, dtype=np.int64)
+        return ClassParts(
+            self.classes.alphabet(), np.array(self.class_of), np.concatenate(tables), tuple(known), held_out
+        )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -116,8 +121,13 @@ def parts_document(parts: ClassParts) -> PartsDocument:
             )
         )
     texts = {column: tuple(of) for column, of in values.items()}
+    held_out = None if parts.held_out is None else tuple(map(tuple, parts.held_out.tolist()))
     return PartsDocument(
-        classes=Symbols.of(parts.classes), class_of=tuple(parts.class_of.tolist()), values=texts, known=tuple(known)
+        classes=Symbols.of(parts.classes),
+        class_of=tuple(parts.class_of.tolist()),
+        values=texts,
+        known=tuple(known),
+        held_out=held_out,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt
+from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt
 
 from funnel.settings.fields import Line, Section, Texts, read_columns
 
@@ -42,6 +42,9 @@ class GroupSettings(Section):
         holds for every set of these. All records of a class have the same values there. Of "single" ``srlip`` holds for
         those who know any one of the published columns, whichever it is, and of "pairs" for those who know any one or
         any two: classes are then cut into parts. A published secret is none of these columns.
+    held_out : float
+        The share of the records whose counts do not choose the classes: what these say of the secret in each class
+        is a sample of the population, so that a robust bound (``rlip``) holds there. 0 by default: all choose.
     auto : bool
         Whether ``publish = "auto"``, which is how a spec file says it.
     """
@@ -50,6 +53,7 @@ class GroupSettings(Section):
     exclude: Texts = ()
     classes: Line | None = None
     known: Annotated[AtOnce | Texts, Field(union_mode="left_to_right")] = ()
+    held_out: Annotated[StrictFloat, Field(ge=0, lt=1)] = 0.0
     auto: StrictBool = False
 
     @property
