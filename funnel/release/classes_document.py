@@ -56,8 +56,9 @@ class ClassesDocument(Document):
     Scales and questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column
     ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
     chosen by: those of the "same" people whose records are published, of a "part" of them, the others being held out,
-    or of "different" ones. ``source`` is null in a release. ``known`` are columns that observers may know, and ``known_values`` the values of all records of each class
-    there, if there are any. For observers of ``at_once`` columns, whichever they are, classes are cut into parts.
+    or of "different" ones. ``source`` is null in a release. ``known`` are columns that observers may know, and
+    ``known_values`` the values of all records of each class there, if there are any. For observers of ``at_once``
+    columns, whichever they are, classes are cut into parts.
     """
 
     described: ClassVar[str] = "the classes of records"

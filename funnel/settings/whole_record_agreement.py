@@ -43,8 +43,8 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     if parse_guarantee(guarantee).significance is not None and not given:
         return (
             f"{guarantee} is about a population, and questions that are chosen by the same records make them look more "
-            "certain than they are; make them from other people with funnel classes and write "
-            'classes = "classes.json" in [groups], or known = "pairs" and held_out = 0.5 there, or guarantee = "lip:1.0"'
+            'certain than they are; write known = "pairs" and held_out = 0.5 in [groups], or make them from other '
+            'people with funnel classes and write classes = "classes.json" there, or guarantee = "lip:1.0"'
         )
     kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known_columns else ()))
     if any(part.name not in kept for part in parts_of(parse_guarantee(guarantee))):

@@ -158,8 +158,8 @@ def budgets_of(guarantee: Guarantee) -> Budgets:
     return Budgets(min(part.budget for part in parts), knowing, labels, population, alpha)
 
 
-# A side of a bound, what is known, an output, and whether a record of it agrees with that. Below 0 nothing is known, and
-# the shares of the secret are others: those of `_Programme._beliefs`, counted from the end.
+# A side of a bound, what is known, an output, and whether a record of it agrees with that. Below 0 nothing is
+# known, and shares of the secret are others: those of `_Programme._beliefs`, counted from the end.
 _Key = tuple[int, int, int, bool]
 # Variables and their coefficients.
 _Row = tuple[IntArray, FloatArray]
@@ -333,7 +333,7 @@ class _Programme:
                         yield side, one, output, agrees
 
     def _broken_in_population(self) -> Iterator[_Key]:
-        """The same of shares of secrets that held-out records leave open: of every output, secret and side the worst."""
+        """The same of shares that held-out records leave open: of every output, secret and side the worst."""
         if self._open is None:
             return
         moved, stays = self._of.split(self._flows)

@@ -69,6 +69,13 @@ def count_choosing(
     return Joint.from_batches(those_that_choose(batches, share), spec.secret, spec.inputs, order) if share else None
 
 
+def choosing_in_source(spec: ReleaseSpec, source: Source, codings: Codings) -> Joint | None:
+    """`count_choosing` of the records of a source."""
+    spec = codings.settled(spec)
+    order = {column: coding.labels for column, coding in codings.items()}
+    return count_choosing(spec, coded_batches(spec, source, codings), order)
+
+
 def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     """The categories of a source: as `learn_codings` finds them, and under a threshold grouped until no count is small.
 
