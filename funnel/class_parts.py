@@ -53,7 +53,7 @@ class ClassParts:
     held_out: IntArray | None = None
 
     def __post_init__(self) -> None:
-        fits = self.people.shape == (len(self.known), len(self.class_of)) and (self.people >= 0).all()
+        fits = self.people.shape == (len(self.known), len(self.class_of)) and bool((self.people >= 0).all())
         if self.held_out is not None:
             fits = fits and self.held_out.shape[1:] == (len(self.classes),) and bool((self.held_out >= 0).all())
         if not fits or not np.array_equal(np.unique(self.class_of), np.arange(len(self.classes))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from funnel.release.snapshot import CODINGS, DATA, Snapshot
 from funnel.sampling.codes import InputEncoder
 from funnel.sampling.donors import RECORD_COLUMN, STANDING_COLUMN, Donors
 from funnel.source.coding import Coding, Codings
+from funnel.source.counting import count_choosing
 from funnel.spec import ReleaseSpec
 from funnel.tables import arrow_numbers, arrow_texts, open_paged
 
@@ -56,7 +58,8 @@ def classify(
     if register is not None:
         register.require_alike(whole=True)
     kept = None if register is None or register.classes is None else register.classes.classes
-    classified = classify_records(spec, joint, codings, snapshot.source_sha256, tell, kept)
+    choosing = count_choosing(spec, _batches(snapshot), {name: one.labels for name, one in codings.items()})
+    classified = classify_records(spec, joint, codings, snapshot.source_sha256, tell, kept, choosing)
     if kept is not None and register is not None and classified.joint.secret != register.entries[0].secret.alphabet():
         raise DataError(
             f"the secret has other values than in the first version about the people of the register {register.name}; "
@@ -69,6 +72,13 @@ def classify(
     tell(f"{len(classes.names)} classes of records")
     counts = dataclasses.replace(estimated, joint=counted, donors=donors, composition=classified.composition)
     return spec.by_class(CLASS_COLUMN), found, counts
+
+
+def _batches(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    """All records, in their order."""
+    with open_paged(snapshot.data.checked()) as file:
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group).to_batches()
 
 
 def _with_classes(

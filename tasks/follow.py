@@ -41,7 +41,7 @@ from funnel.register.predicting import predicted_people
 from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Register
 from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
-from funnel.release.classes_document import classes_document
+from funnel.release.classes_document import chosen_by, classes_document
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.drawn_from import DrawnFrom
@@ -356,9 +356,7 @@ def entry_of(run: Run, draft: Draft) -> Prepared | None:
         is_robust=spec.is_robust_over_versions and frequencies.noise is not None,
         observers=found.observed.observers,
         secrets=found.observed.secrets,
-        classes=None
-        if composition is None
-        else classes_document(composition.classes, different=spec.groups.classes is not None),
+        classes=None if composition is None else classes_document(composition.classes, people=chosen_by(spec.groups)),
     )
     return prepare_entry(register, noted, terms, frequencies)
 

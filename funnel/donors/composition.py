@@ -11,6 +11,7 @@ from funnel.alphabet import Alphabet
 from funnel.class_parts import ClassParts
 from funnel.donors.column_sets import ColumnSets, parts_known
 from funnel.donors.record_classes import RecordClasses
+from funnel.errors import SpecError
 from funnel.guarantees.any_column import AnyColumn
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
@@ -78,6 +79,22 @@ class Composition:
         counts = np.concatenate(tables, axis=2).astype(np.int64)
         parts = parts_known(joint, classes, ColumnSets.of(joint.inputs, classes.at_once)) if classes.at_once else None
         return cls(joint.secret, classes, tuple(cells), counts, people, parts)
+
+    def held_out_from(self, choosing: Joint) -> Composition:
+        """The same, with the counts of secrets and classes among records that did not choose the classes.
+
+        Parameters
+        ----------
+        choosing : Joint
+            Counts of the others, by whole records.
+        """
+        if self.parts is None:
+            raise SpecError("records are held out where classes are cut into parts")
+        counted = self.parts.counted(self.people)
+        of_class = self.parts.counted(self.classes.counted(choosing).counts)
+        for symbol, row in zip(choosing.secret.symbols, of_class, strict=True):
+            counted[self.secret.index(symbol)] -= row
+        return replace(self, parts=replace(self.parts, held_out=counted))
 
     @property
     def joint(self) -> Joint:

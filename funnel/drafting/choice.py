@@ -90,6 +90,8 @@ class Choice(People):
         Of every column, secret ones first.
     present : tuple of str
         Columns of which records without a value are left out.
+    held_out : float
+        The share of the records by which classes are not chosen, so that the bound holds in the population.
     """
 
     secret: tuple[str, ...]
@@ -101,6 +103,7 @@ class Choice(People):
     min_records: int | None = None
     known: tuple[str, ...] | AtOnce = ()
     present: tuple[str, ...] = ()
+    held_out: float = 0.0
 
 
 def choose(look: Look, roles: Roles, answers: Answers, rows: RowsOfPeople | None) -> Choice:
@@ -374,6 +377,8 @@ def at_once_reason(choice: Choice, known: AtOnce, stays: float) -> str:
     columns, none = len([one for one in choice.publish if one not in choice.secret]), "lip"
     if choice.guarantee == (PUBLISHED,):
         none = "attribute, which is for observers of all of them too"
+    elif choice.held_out:
+        none = "rlip, in the population too"
     return (
         f"For observers of a record who know none of its {columns} columns ({none}), and for those who know "
         f"{which}, whichever {'these are' if known == 'pairs' else 'it is'} (srlip): {stays:.0%} of the records stay. "

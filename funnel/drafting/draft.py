@@ -298,6 +298,17 @@ def _protection(choice: Choice) -> list[str]:
     ]
 
 
+def _held_out(choice: Choice) -> list[str]:
+    """Records that do not choose the classes, so that what they say of these is a sample of the population."""
+    if not choice.held_out:
+        return []
+    return [
+        "# So much of the records, drawn by their place, takes no part in choosing the classes, and bounds what these",
+        "# tell in the population (rlip). All records are published. With lip instead of rlip take this out.",
+        f"held_out = {choice.held_out}",
+    ]
+
+
 def _known(choice: Choice) -> list[str]:
     """Columns of whole records that observers may know."""
     if not choice.known:
@@ -313,6 +324,7 @@ def _known(choice: Choice) -> list[str]:
                 else []
             ),
             f"known = {text_value(choice.known)}",
+            *_held_out(choice),
         ]
     return [
         "# The bound is also for observers who know any set of these columns of a person; with others named, or fewer,",

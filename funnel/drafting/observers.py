@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.disclosure import Disclosure
 from funnel.disclosure.threshold import class_rules
 from funnel.donors.composition import Composition
 from funnel.donors.growing import grown
 from funnel.donors.parts import parts_by_need
 from funnel.donors.record_classes import RecordClasses
-from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, Choice, at_once_reason, whole_reason
+from funnel.drafting.choice import KNOWING, NOMINAL, PUBLISHED, ROBUST, Choice, at_once_reason, whole_reason
 from funnel.drafting.coarse import coarse
 from funnel.drafting.limits import SHARE, VALUES
 from funnel.drafting.look import Look
@@ -28,7 +30,7 @@ from funnel.readers.formats import open_source
 from funnel.settings.disclosure_rules import Rules
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.part_programme import best_moves
-from funnel.source.counting import count_joint, is_wide, recoded
+from funnel.source.counting import choosing_in_source, count_joint, is_wide, recoded
 from funnel.spec import ReleaseSpec
 from funnel.wording import listed
 
@@ -40,6 +42,9 @@ _UNASKED, _COMBINATIONS = 2, 16
 # Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
 # budget of these, nats, under which so many of the records stay; with a published secret, of those that stay without.
 _SETS, _BUDGETS, _MOST, _OF_STAYING = 8, (1.0, 2.0, 3.0, 4.0), 0.8, 0.95
+_KNOWN_AT_ONCE: tuple[AtOnce, ...] = ("pairs", "single")
+# The share of the records that say what the classes of others tell in the population.
+_HELD_OUT = 0.5
 # A budget, nats, that bounds nothing.
 _NO_BOUND = 100.0
 # The part of the information in the secret from which on a column decides it.
@@ -88,7 +93,7 @@ def with_known_columns(
         return _as_named(choice, tuple(asked), look, spec_of, progress)
     if classes is not None and len(choice.publish) > _SETS and choice.guarantee in ((NOMINAL,), (PUBLISHED,)):
         joint, by_class = classes
-        if by_class is not None and (found := _at_once(choice, joint, by_class, progress)) is not None:
+        if by_class is not None and (found := _at_once(choice, spec_of(choice), joint, by_class, progress)) is not None:
             return found
     sizes = {one.column: one.size for one in choice.coarse}
     tried = [one.name for one in roles.known if one.name in choice.publish and one.name not in choice.secret]
@@ -99,31 +104,84 @@ def with_known_columns(
     return _for_observers(choice, known) if known else choice
 
 
-def _at_once(choice: Choice, joint: Joint, classes: RecordClasses, progress: Progress) -> Choice | None:
-    """A bound for observers of any columns, of two or else of one: the smallest that leaves most; None if none does."""
-    (declared,), publishes = choice.guarantee, choice.guarantee == (PUBLISHED,)
-    progress("looking how many records stay for observers of any columns", 0, None)
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Classes that a bound for observers of any columns may be kept between.
 
-    def stays(known: AtOnce, budget: float, least: float) -> float:
+    Attributes
+    ----------
+    declared : str
+        The bound for observers of none.
+    held_out : float
+        The share of the records that do not choose the classes.
+    joint : Joint
+        Counts of whole records.
+    classes : RecordClasses
+    choosing : Joint or None
+        Of those records that choose the classes, if not all do.
+    """
+
+    declared: str
+    held_out: float
+    joint: Joint
+    classes: RecordClasses
+    choosing: Joint | None = None
+
+    def stays(self, known: AtOnce, budget: float, least: float) -> float:
+        """The share of the records that stay; 0 if it is smaller than the least, or no protocol is found."""
         try:
-            parts = Composition.of(joint, parts_by_need(joint, classes, budget, AT_ONCE[known])).joint
-            read = parts.with_secret() if publishes else parts
-            return best_moves(read, Several([parse_guarantee(declared), SRLIP(budget)]), quiet, least).unchanged
+            found = Composition.of(self.joint, parts_by_need(self.joint, self.classes, budget, AT_ONCE[known]))
+            parts = (found if self.choosing is None else found.held_out_from(self.choosing)).joint
+            read = parts.with_secret() if self.declared == PUBLISHED else parts
+            return best_moves(read, Several([parse_guarantee(self.declared), SRLIP(budget)]), quiet, least).unchanged
         except (InfeasibleGuarantee, SolverError, SpecError):
             return 0.0
 
-    least = _OF_STAYING * stays("single", _NO_BOUND, 0.0) if publishes else _MOST
-    for known in ("pairs", "single"):
+
+def _at_once(
+    choice: Choice, spec: ReleaseSpec, joint: Joint, classes: RecordClasses, progress: Progress
+) -> Choice | None:
+    """A bound for observers of any columns, of two or else of one: the smallest that leaves most; None if none does.
+
+    For observers of no column it holds in the population, if that leaves most too.
+    """
+    (declared,) = choice.guarantee
+    progress("looking how many records stay for observers of any columns", 0, None)
+    chosen = [_Chosen(declared, 0.0, joint, classes)]
+    least = _OF_STAYING * chosen[0].stays("single", _NO_BOUND, 0.0) if declared == PUBLISHED else _MOST
+    if declared == NOMINAL and (robust := _holding_out(spec, joint)) is not None:
+        chosen.insert(0, robust)
+    for known, one in product(_KNOWN_AT_ONCE, chosen):
         # From the largest on, as smaller ones take longer and leave less.
         budget, most = None, 0.0
         for smaller in reversed(_BUDGETS):
-            if (kept := stays(known, smaller, least)) < least:
+            if (kept := one.stays(known, smaller, least)) < least:
                 break
             budget, most = smaller, kept
         if budget is not None:
-            why = {**choice.why, "guarantee": at_once_reason(choice, known, most)}
-            return replace(choice, known=known, guarantee=(declared, str(SRLIP(budget))), why=why)
+            found = replace(choice, known=known, held_out=one.held_out, guarantee=(one.declared, str(SRLIP(budget))))
+            why = {**choice.why, "guarantee": at_once_reason(found, known, most)}
+            return replace(found, why=why)
     return None
+
+
+def _holding_out(spec: ReleaseSpec, joint: Joint) -> _Chosen | None:
+    """Classes that a part of the records choose, for a bound in the population; None if there are no such."""
+    if spec.source.format == "sql":
+        return None
+    holding = spec.model_copy(update={"groups": spec.groups.model_copy(update={"held_out": _HELD_OUT})})
+    source = open_source(holding)
+    choosing = choosing_in_source(holding, source, recoded(holding, source, quiet))
+    if choosing is None:
+        return None
+    try:
+        rules = class_rules(holding)
+        classes = grown(choosing, holding.groups.min_records, rules)
+        if not Disclosure(classes.counted(joint), rules).passes:
+            return None
+    except DataError:
+        return None
+    return _Chosen(ROBUST, _HELD_OUT, joint, classes, choosing)
 
 
 def with_all_known(choice: Choice) -> Choice:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from funnel.guarantees.any_column import AnyColumn
-from funnel.guarantees.base import Witness
+from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.budgets import OneBudget
-from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.class_limits import ClassLimits
+from funnel.guarantees.exact import capped_exp, log_level
 from funnel.guarantees.lift_guarantee import LiftGuarantee
 from funnel.guarantees.over_distributions import Sides
 from funnel.guarantees.robust_guarantee import RobustRatio
@@ -73,7 +74,8 @@ class RLIP(RobustRatio, OneBudget):
 
     ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y, every secret s and every distribution P of (S, X) with
     p(x|s) and p(s) between their simultaneous Clopper–Pearson limits: with probability at least 1 - α over the sample
-    that is LIP(ε) in the population, for every number of records.
+    that is LIP(ε) in the population, for every number of records. Between parts of classes of records it holds for
+    every share of a secret in a class that held-out records do not rule out (`funnel.guarantees.class_limits`).
 
     Parameters
     ----------
@@ -95,3 +97,16 @@ class RLIP(RobustRatio, OneBudget):
     of: ClassVar[type[LIP]] = LIP
     title: ClassVar[str] = "robust local information privacy"
     example: ClassVar[str] = "rlip:1.0,0.05"
+    covers_parts: ClassVar[bool] = True
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """Over the boxes, or over what held-out records leave open of the secret in classes of records."""
+        if joint.parts is None:
+            return super().level_for(joint, weights)
+        return log_level(ClassLimits.of(joint, self.alpha).worst(weights))
+
+    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+        """The same, against the budget."""
+        if joint.parts is None:
+            return super().holds_for(joint, weights)
+        return not ClassLimits.of(joint, self.alpha).broken(weights, self.budget)

@@ -25,7 +25,7 @@ from funnel.release.secret import Reader, find_register_secret
 from funnel.release.series import Series
 from funnel.release.snapshot import distinct_people, take_snapshot
 from funnel.sampling.keyed import RecordKey
-from funnel.source.counting import count_joint, is_wide
+from funnel.source.counting import choosing_in_source, count_joint, is_wide
 from funnel.source.fitting import misfits
 from funnel.spec import ReleaseSpec
 
@@ -98,7 +98,8 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     classes = None if register is None else register.classes
     if (classes is not None) if moving else is_wide(spec, counted, codings):
         kept = None if classes is None else classes.classes
-        counted = classify_records(spec, counted, codings, None, progress, kept).joint
+        choosing = choosing_in_source(spec, source, codings)
+        counted = classify_records(spec, counted, codings, None, progress, kept, choosing).joint
         spec = spec.by_class(CLASS_COLUMN)
     values = values_digest(spec, digest, key)
     context, units = replace(context, spec=spec, learned=codings.learned), None

@@ -10,6 +10,9 @@ from pydantic import Field, model_validator
 from funnel.alphabet import CLASS_COLUMN
 from funnel.donors.record_classes import RecordClasses
 from funnel.release.document import Count, Document, Part, Sha256, built
+from funnel.settings.groups import GroupSettings
+
+ChosenBy = Literal["same", "part", "different"]
 
 
 class CountedTerm(Part):
@@ -52,9 +55,10 @@ class ClassesDocument(Document):
 
     Scales and questions are numbered from 0 on. ``protocol.json`` is about the classes, which are ``names``; the column
     ``column`` of the published records says which class each is of. ``people`` is whose counts the questions were
-    chosen by: those of the "same" people whose records are published, or of "different" ones. ``source`` is null in a
-    release. ``known`` are columns that observers may know, and ``known_values`` the values of all records of each class
-    there, if there are any. For observers of ``at_once`` columns, whichever they are, classes are cut into parts.
+    chosen by: those of the "same" people whose records are published, of a "part" of them, the others being held out,
+    or of "different" ones. ``source`` is null in a release. ``known`` are columns that observers may know, and
+    ``known_values`` the values of all records of each class there, if there are any. For observers of ``at_once``
+    columns, whichever they are, classes are cut into parts.
     """
 
     described: ClassVar[str] = "the classes of records"
@@ -67,7 +71,7 @@ class ClassesDocument(Document):
     known: tuple[str, ...]
     known_values: tuple[tuple[str, ...], ...]
     at_once: int = Field(ge=0, le=2)
-    people: Literal["same", "different"]
+    people: ChosenBy
     source: GrownFrom | None
 
     @cached_property
@@ -82,7 +86,7 @@ class ClassesDocument(Document):
 
 
 def classes_document(
-    classes: RecordClasses, source: GrownFrom | None = None, different: bool = False
+    classes: RecordClasses, source: GrownFrom | None = None, people: ChosenBy = "same"
 ) -> ClassesDocument:
     """The document of some classes.
 
@@ -91,8 +95,12 @@ def classes_document(
     classes : RecordClasses
     source : GrownFrom, optional
         Of a file for other releases, what it was made from.
-    different : bool
-        Of a release, whether its questions are from such a file.
+    people : "same", "part" or "different"
+        Whose counts chose the questions.
     """
-    people = "different" if different or source is not None else "same"
     return ClassesDocument.like(classes, column=CLASS_COLUMN, people=people, source=source)
+
+
+def chosen_by(groups: GroupSettings) -> ChosenBy:
+    """Whose counts choose the questions of a release."""
+    return "different" if groups.classes is not None else "part" if groups.held_out else "same"

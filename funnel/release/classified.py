@@ -47,6 +47,7 @@ def classify_records(
     source_sha256: str | None,
     progress: Progress,
     kept: RecordClasses | None = None,
+    choosing: Joint | None = None,
 ) -> CountedClasses:
     """The classes that records are counted and drawn by: those of the file that the spec names, or grown ones.
 
@@ -62,6 +63,8 @@ def classify_records(
     progress : callable
     kept : RecordClasses, optional
         The classes of earlier versions about the same people, which are those of this one.
+    choosing : Joint, optional
+        Counts of the records by which classes are chosen, where others are held out.
 
     Raises
     ------
@@ -78,7 +81,8 @@ def classify_records(
         named = "the first version about these people"
         classes = _fitting(kept, joint, codings.labels, named)
     elif named is None:
-        classes = grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress)
+        by = joint if choosing is None else choosing
+        classes = grown(by, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress)
         if spec.groups.at_once:
             knowing = budgets_of(parse_guarantee(spec.guarantee.canonical)).knowing
             classes = parts_by_need(joint, classes, knowing, spec.groups.at_once)
@@ -97,11 +101,15 @@ def classify_records(
             )
         classes = _fitting(given.classes, joint, codings.labels, str(spec.groups.classes))
     composition = Composition.of(joint, classes)
+    if choosing is not None:
+        composition, named = composition.held_out_from(choosing), "the records that are not held out"
     counted = composition.joint
     if spec.frequencies.kind.is_noisy:
         # Which secrets occur in which class is a fact about people; which there may be is not.
         counted = widened(counted, {column: codings[column].labels for column in spec.secret}, counted.inputs)
     remedy = "make the file with a larger min_records in [groups], or from records that are more like these"
+    if choosing is not None:
+        remedy = "write a larger min_records in [groups], or a smaller held_out"
     # Whoever follows another version comes to no class that no record is of.
     if kept is not None:
         remedy = "publish more records in this version, or begin with a larger min_records and a new register"
@@ -112,7 +120,7 @@ def classify_records(
         )
     if named is not None and spec.frequencies.kind.groups_values:
         # Values are grouped for a threshold; given classes are not.
-        found = Disclosure(counted, class_rules(spec))
+        found = Disclosure(counted.by_class, class_rules(spec))
         if not found.passes:
             raise DataError(
                 f"the classes of {named} break {listed(found.broken)} of [disclosure] under the "
@@ -180,6 +188,7 @@ def make_classes(spec: ReleaseSpec, source: str, progress: Progress) -> ClassesD
     return classes_document(
         grown(joint, spec.groups.min_records, class_rules(spec), spec.groups.known_columns, progress),
         GrownFrom(sha256=opened.digest(), records=joint.n),
+        "different",
     )
 
 

@@ -14,7 +14,7 @@ from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
-from funnel.release.classes_document import classes_document
+from funnel.release.classes_document import chosen_by, classes_document
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
@@ -63,7 +63,7 @@ def write_documents(
     if protection.kind.is_noisy:
         write_new(folder.frequencies, frequencies_document(frequencies).to_bytes())
     if classes is not None:
-        write_new(folder.classes, classes_document(classes, different=spec.groups.classes is not None).to_bytes())
+        write_new(folder.classes, classes_document(classes, people=chosen_by(spec.groups)).to_bytes())
     guarantee = parse_guarantee(spec.guarantee.canonical)
     document = protocol_document(protocol, guarantee, public, protection, rounded)
     write_new(folder.protocol, document.to_bytes())

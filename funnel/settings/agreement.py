@@ -19,7 +19,7 @@ from funnel.settings.column_agreement import (
     weight_agrees,
 )
 from funnel.settings.count_protection import PROTECTIONS
-from funnel.settings.whole_record_agreement import DIFFERENT, FOR_KNOWN, classes_agree, known_agrees
+from funnel.settings.whole_record_agreement import DIFFERENT, FOR_KNOWN, classes_agree, held_out_agrees, known_agrees
 from funnel.wording import did_you_mean, same_name, toml_text
 
 if TYPE_CHECKING:
@@ -344,6 +344,7 @@ RULES = (
         classes_agree,
     ),
     Rule(("secret", "publish", "[groups] known", "guarantee"), known_agrees),
+    Rule(("[groups] held_out", "[groups] known", "guarantee", "[source]"), held_out_agrees),
     Rule(("publish", "[groups] exclude"), _publishing),
     Rule(("[[impossible]]", "secret", "publish", "[recode]", "[categories]"), impossible_agrees),
     Rule(("secret", "publish", "[groups] exclude"), replicates_agree),

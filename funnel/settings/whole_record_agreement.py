@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from funnel.protocol import INVARIANT
-from funnel.wording import did_you_mean
+from funnel.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
@@ -43,8 +43,8 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     if parse_guarantee(guarantee).significance is not None and not given:
         return (
             f"{guarantee} is about a population, and questions that are chosen by the same records make them look more "
-            "certain than they are; make them from other people with funnel classes and write "
-            'classes = "classes.json" in [groups], or guarantee = "lip:1.0"'
+            'certain than they are; write known = "pairs" and held_out = 0.5 in [groups], or make them from other '
+            'people with funnel classes and write classes = "classes.json" there, or guarantee = "lip:1.0"'
         )
     kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known_columns else ()))
     if any(part.name not in kept for part in parts_of(parse_guarantee(guarantee))):
@@ -62,13 +62,17 @@ def _why_not_at_once(spec: ReleaseSpec) -> str | None:
 
     guarantee, known = parse_guarantee(spec.guarantee.canonical), f'known = "{spec.groups.known}"'
     kinds = {part.name for part in parts_of(guarantee)}
-    other, example = (
-        ("attribute", '"attribute:1.0", "srlip:4.0"') if spec.publishes_secret else ("lip", '"lip:1.0", "srlip:2.0"')
-    )
-    if guarantee.is_perfect or not {"srlip"} <= kinds <= {other, "srlip"}:
+    others, example = ({"lip"}, '"lip:1.0", "srlip:2.0"')
+    if spec.publishes_secret:
+        others, example = {"attribute"}, '"attribute:1.0", "srlip:4.0"'
+    elif spec.groups.held_out:
+        others, example = {"rlip"}, '"rlip:1.0,0.05", "srlip:3.0"'
+    if guarantee.is_perfect or not {"srlip"} <= kinds <= {*others, "srlip"}:
+        hint = " and held_out = 0.5 in [groups]" if "rlip" in kinds and not spec.publishes_secret else ""
+        asked = f'guarantee = ["rlip:1.0,0.05", "srlip:3.0"]{hint}' if hint else f"guarantee = [{example}]"
         return (
-            f"{known} in [groups] is for srlip, with {other} or without, and {guarantee} is another bound; "
-            f"write guarantee = [{example}]"
+            f"{known} in [groups] is for srlip, with {listed(sorted(others))} or without, and {guarantee} is another "
+            f"bound; write {asked}"
         )
     if spec.frequencies.kind.is_noisy:
         return (
@@ -130,6 +134,23 @@ def _why_not_followed(spec: ReleaseSpec) -> str | None:
             f"versions; take observers and secrets out of [history], or {other}"
         )
     return None
+
+
+def held_out_agrees(spec: ReleaseSpec) -> Iterator[str]:
+    """Records that are held out though no bound in the population needs them, or nobody can say which they are."""
+    if not spec.groups.held_out:
+        return
+    said = f"[groups] held_out = {spec.groups.held_out:g}"
+    if not spec.groups.at_once or "rlip" not in {part.partition(":")[0].strip() for part in _parts_as_written(spec)}:
+        yield (
+            f"{said} is for a bound in the population beside observers of any columns; write known = "
+            '"pairs" there and guarantee = ["rlip:1.0,0.05", "srlip:3.0"], or take held_out out'
+        )
+    elif spec.source.format == "sql":
+        yield (
+            f"{said} goes by the place of a record, and a database may give its rows in another order the next time; "
+            "release from a file, or take held_out out and write lip instead of rlip"
+        )
 
 
 def classes_agree(spec: ReleaseSpec) -> Iterator[str]:

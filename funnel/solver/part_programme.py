@@ -16,8 +16,10 @@ from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.any_column import AnyColumn, Condition
 from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.binomial_limits import UNIT
+from funnel.guarantees.class_limits import Belief, ClassLimits
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.lip import LIP
+from funnel.guarantees.lip import LIP, RLIP
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.several import parts_of
 from funnel.guarantees.srlip import SRLIP
@@ -64,7 +66,7 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress, least: fl
     joint : Joint
         Over parts of classes; over the secret and these where it is published.
     guarantee : Guarantee
-        lip, srlip or both; attribute, with srlip or alone, where the secret is published.
+        lip or rlip, srlip or both; attribute, with srlip or alone, where the secret is published.
     progress : callable
     least : float
         Where a smaller share of the records stays the search ends as if no protocol were within the bounds.
@@ -83,7 +85,8 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress, least: fl
     Variables are people who move from part h to part k and are published there with the secret t, M_t(k, h), and those
     who would stay if all of a part had the secret s, G_t(s, k); without a published secret there is one t and one s.
     Flows are in balance; what an observer of some values must not believe of a secret, after an output, is a row in M
-    and G, and rows are added when they are broken. Label LDP is G_t(s, k) <= e^ε G_t(s', k).
+    and G, and rows are added when they are broken. Label LDP is G_t(s, k) <= e^ε G_t(s', k). In the population there is
+    such a row for everything that held-out records leave open of how common a secret is in each class.
     """
     budgets = budgets_of(guarantee)
     if reads_secret(joint) != math.isfinite(budgets.labels):
@@ -92,17 +95,19 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress, least: fl
         )
     known = AnyColumn.of(joint, budgets.knowing < math.inf).distinct
     of_labels = [part for part in parts_of(guarantee) if isinstance(part, Attribute)]
-    programme = _Programme(known, budgets)
+    limits = None if budgets.alpha is None else ClassLimits.of(joint, budgets.alpha)
+    programme = _Programme(known, budgets, limits)
     moved_in = _INSIDE
     for _ in range(_TRIES):
         programme.run(progress, least)
         weights = integer_weights(programme.channel())
         broken = known.broken(weights, budgets.alone, budgets.knowing)
-        proven = not broken and all(part.holds_for(joint, weights) for part in of_labels)
+        open_ = [] if limits is None else limits.broken(weights, budgets.population)
+        proven = not (broken or open_) and all(part.holds_for(joint, weights) for part in of_labels)
         if proven and imbalance(joint, weights) <= IMBALANCE:
             unchanged = float((weights.diagonal() / float(DENOMINATOR)) @ joint.p_input)
             return Moves(weights, unchanged, max(unchanged, programme.bound))
-        programme.move_inside(broken, moved_in)
+        programme.move_inside(broken, open_, moved_in)
         moved_in *= _FURTHER
     raise SolverError("no protocol in whole numbers was found near the optimum; change epsilon slightly")
 
@@ -117,11 +122,17 @@ class Budgets:
         Of observers of no column, and of some.
     labels : float
         Of observers of all columns but a published secret.
+    population : float
+        Of observers of no column, however common secrets are in the population.
+    alpha : float or None
+        With which probability that may fail; None where it is not asked for.
     """
 
     alone: float
     knowing: float
     labels: float
+    population: float = math.inf
+    alpha: float | None = None
 
 
 def budgets_of(guarantee: Guarantee) -> Budgets:
@@ -133,15 +144,22 @@ def budgets_of(guarantee: Guarantee) -> Budgets:
         If another bound is asked for, or one of 0.
     """
     parts = parts_of(guarantee)
-    if guarantee.is_perfect or not all(type(part) in (LIP, SRLIP, Attribute) for part in parts):
-        raise SpecError(f"{guarantee} cannot be kept between parts of classes; ask for lip, srlip or attribute above 0")
-    knowing, labels = (
-        min((part.budget for part in parts if type(part) is kind), default=math.inf) for kind in (SRLIP, Attribute)
+    robust = [part for part in parts if isinstance(part, RLIP)]
+    known = all(type(part) in (LIP, RLIP, SRLIP, Attribute) for part in parts)
+    if guarantee.is_perfect or not known or len(robust) > 1:
+        raise SpecError(
+            f"{guarantee} cannot be kept between parts of classes; ask for lip or rlip, srlip or attribute above 0"
+        )
+    knowing, labels, population = (
+        min((part.budget for part in parts if type(part) is kind), default=math.inf)
+        for kind in (SRLIP, Attribute, RLIP)
     )
-    return Budgets(min(part.budget for part in parts), knowing, labels)
+    alpha = robust[0].alpha if robust else None
+    return Budgets(min(part.budget for part in parts), knowing, labels, population, alpha)
 
 
-# A side of a bound, what is known, an output, and whether a record of it agrees with that.
+# A side of a bound, what is known, an output, and whether a record of it agrees with that. Below 0 nothing is
+# known, and shares of the secret are others: those of `_Programme._beliefs`, counted from the end.
 _Key = tuple[int, int, int, bool]
 # Variables and their coefficients.
 _Row = tuple[IntArray, FloatArray]
@@ -150,8 +168,12 @@ _Row = tuple[IntArray, FloatArray]
 class _Programme:
     """The linear programme, with the rows that were broken so far."""
 
-    def __init__(self, known: AnyColumn, budgets: Budgets) -> None:
-        self._known, self._of = known, PartFlows.of(known)
+    def __init__(self, known: AnyColumn, budgets: Budgets, open_: ClassLimits | None) -> None:
+        self._known, self._of, self._open = known, PartFlows.of(known), open_
+        # P(secret | part) that held-out records leave open, (k,), and where they are.
+        self._beliefs: list[FloatArray] = []
+        self._believed: dict[bytes, int] = {}
+        self._population = budgets.population
         self._shares = known.people / known.sizes
         self._ratio = capped_exp(budgets.labels * (1 - _MARGIN)), capped_exp(budgets.labels)
         of_all = np.append(budgets.alone, np.full(len(known.known), budgets.knowing))
@@ -195,26 +217,44 @@ class _Programme:
         solver.passModel(programme)
         return solver
 
-    def _row(self, limits: FloatArray, key: _Key) -> _Row:
+    def _row(self, key: _Key, exactly: bool = False) -> _Row:
         """A condition on what comes to an output, and on what stays there if it agrees."""
         side, known, output, agrees = key
-        secret, sign, limit = side // 2, 1 - 2 * (side % 2), limits[side, known]
+        secret, sign = side // 2, 1 - 2 * (side % 2)
+        if known < 0:
+            tells, shares = self._beliefs[known], self._shares[0]
+            budget = self._population if exactly else self._population * (1 - _MARGIN)
+            limit = capped_exp(budget) ** sign * float(tells @ self._known.sizes) / self._known.sizes.sum()
+        else:
+            tells, shares = self._known.given[secret], self._shares[known]
+            limit = (self._exactly if exactly else self._limits)[side, known]
         published, part = divmod(output, len(self._known.sizes))
-        come = self._shares[known] * sign * (self._known.given[secret] - limit)
+        come = shares * sign * (tells - limit)
         come[part] = 0.0
         every = np.arange(self._of.secrets)
         own = -sign * limit * self._of.mass[:, part]
-        own[secret if self._known.publishes else 0] += sign * self._known.given[secret, part]
+        own[secret if self._known.publishes else 0] += sign * tells[part]
         columns = [output * len(come) + np.arange(len(come)), self._of.stay(np.array(published), every, np.array(part))]
         values = np.concatenate([come, own if agrees else 0.0 * own])
         some = np.flatnonzero(values)
         return np.concatenate(columns)[some], values[some]
 
+    def _opened(self, secret: int, upward: bool, output: int, shares: IntArray) -> _Key:
+        """The row of shares of a secret in classes that held-out records leave open."""
+        limits = self._open
+        if limits is None:
+            raise ValueError("only a bound in the population has such rows")
+        number = self._believed.setdefault(shares.tobytes(), -1 - len(self._beliefs))
+        if number == -1 - len(self._beliefs):
+            # Counted from the end, so that the numbers of the others stay what they are.
+            self._beliefs.insert(0, shares[limits.class_of] / UNIT)
+        return 2 * secret + (not upward), number, output, True
+
     def _add(self, keys: Iterable[_Key]) -> bool:
         """Add rows that are not there; whether there were such."""
         places, values, shut = [], [], len(self._shut)
         for key in keys:
-            columns, row = self._row(self._limits, key)
+            columns, row = self._row(key)
             if key in self._rows or key in self._shut or not len(row):
                 continue
             if row.min() >= 0:
@@ -264,7 +304,7 @@ class _Programme:
             # Further rows leave no more.
             if share < least:
                 raise InfeasibleGuarantee(f"no protocol leaves {least:.0%} of the records unchanged; ask for fewer")
-            if not self._add(self._broken()):
+            if not self._add([*self._broken(), *self._broken_in_population()]):
                 return
         raise SolverError("the search for a protocol between parts does not end; change epsilon slightly")
 
@@ -292,6 +332,18 @@ class _Programme:
                     for one in some[np.argsort(-amounts[some, output])[:_PER_PART]].tolist():
                         yield side, one, output, agrees
 
+    def _broken_in_population(self) -> Iterator[_Key]:
+        """The same of shares that held-out records leave open: of every output, secret and side the worst."""
+        if self._open is None:
+            return
+        moved, stays = self._of.split(self._flows)
+        people, every = moved.copy(), np.arange(len(self._known.sizes))
+        people[every, every] = stays[0, 0]
+        limit = capped_exp(self._population * (1 - _MARGIN))
+        for secret, upward, ratios, shares in self._open.extremes(people):
+            for output in np.flatnonzero(ratios > limit * (1 + _BROKEN)).tolist():
+                yield self._opened(secret, upward, output, shares[output])
+
     def _solve(self) -> None:
         for tolerance in _TOLERANCES:
             self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
@@ -312,9 +364,10 @@ class _Programme:
             )
         raise SolverError(f"the programme of parts of classes failed: {status.name}")
 
-    def move_inside(self, broken: list[Condition], by: float) -> None:
+    def move_inside(self, broken: list[Condition], open_: list[Belief], by: float) -> None:
         """Ask more of conditions that whole numbers break."""
         keys = [(2 * one.secret + (not one.upward), one.known, one.output, one.agrees) for one in broken]
+        keys += [self._opened(one.secret, one.upward, one.output, one.shares) for one in open_]
         self._add(keys)
         for key in keys:
             if key in self._rows:
@@ -334,8 +387,8 @@ class _Programme:
         gains -= self._of.labels(self._ratio[1]).T @ np.maximum(0.0, of_labels)
         for key, price in zip(self._rows, np.maximum(0.0, of_rows), strict=True):
             if price:
-                scale = np.abs(self._row(self._limits, key)[1]).max()
-                columns, row = self._row(self._exactly, key)
+                scale = np.abs(self._row(key)[1]).max()
+                columns, row = self._row(key, exactly=True)
                 gains[columns] -= price / scale * row
         proven = prices @ values + (np.maximum(0.0, gains) * self._proven_most).sum()
         return float(proven / self._known.sizes.sum())
@@ -345,7 +398,7 @@ class _Programme:
         """What each variable is at most, without a margin."""
         most = self._of.largest()
         for key in self._shut:
-            columns, row = self._row(self._exactly, key)
+            columns, row = self._row(key, exactly=True)
             if row.min() >= 0:
                 most[columns] = 0.0
         return most

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.fitting import require_few_set_aside
+from funnel.source.held_out import those_that_choose
 from funnel.source.learning import learn_codings
 from funnel.spec import ReleaseSpec
 
@@ -58,6 +59,21 @@ def count_joint(
     order = {column: coding.labels for column, coding in codings.items()}
     joint = Joint.from_batches(_counted(spec, source, codings, progress, seen), spec.secret, spec.inputs, order)
     return over_values(spec, joint, codings)
+
+
+def count_choosing(
+    spec: ReleaseSpec, batches: Iterable[pa.RecordBatch], order: Mapping[str, Sequence[str]]
+) -> Joint | None:
+    """The same of the records that choose the classes, from all that are counted; None where none is held out."""
+    share = spec.groups.held_out
+    return Joint.from_batches(those_that_choose(batches, share), spec.secret, spec.inputs, order) if share else None
+
+
+def choosing_in_source(spec: ReleaseSpec, source: Source, codings: Codings) -> Joint | None:
+    """`count_choosing` of the records of a source."""
+    spec = codings.settled(spec)
+    order = {column: coding.labels for column, coding in codings.items()}
+    return count_choosing(spec, coded_batches(spec, source, codings), order)
 
 
 def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
