@@ -11,6 +11,7 @@ from typing import Any
 from funnel.audit.files import read_json
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.finished_folder import FinishedFolder
+from funnel.pipeline.expectations.held_out_claims import held_out_claims
 from funnel.pipeline.expectations.spec_text import SpecText
 from funnel.recount.donors import PlainDonors
 from funnel.recount.part_beliefs import class_of
@@ -58,7 +59,8 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
     for name in classes.names:
         of_class[class_of((name,))] += sizes[name]
     least = min(of_class.values()) if given is None else min(sizes[name] for name in classes.names)
-    right = classes.are_given == (given is not None) and (given is None or classes.is_of(given))
+    whose = "different" if given is not None else "part" if said.held_out else "same"
+    right = classes.people == whose and (given is None or classes.is_of(given))
     return [
         claim("origin", right, "of the questions is not the file that the spec names, or the records themselves"),
         same("columns", classes.columns, said.whole),
@@ -66,6 +68,7 @@ def class_claims(finished: FinishedFolder) -> list[Claim]:
         same("parts", (classes.at_once, classes.has_parts), (said.at_once, said.at_once > 0)),
         claim("size", min(sizes.values()) > 0 and least >= fewest, f"of a class is {least:,}, below {fewest:,}"),
         *_people_of_parts(finished),
+        *held_out_claims(finished, classes),
         claim("classes", not misplaced, f"of {misplaced:,} records are not what their columns say"),
         claim("records", not unknown, f"{unknown:,} are nobody's"),
         claim("moves", found.moved_by_secret <= _ROUNDED, "of records to other classes read their secret"),

@@ -26,6 +26,7 @@ from funnel.recount.classes import PlainClasses
 from funnel.recount.drawn_numbers import plain_numbers
 from funnel.recount.found_histories import RegisterHistories
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.held_out import held_out_counts
 from funnel.recount.histories import recount_histories
 from funnel.recount.noise import NoiseMaterial
 from funnel.recount.plain_distributions import Distributions
@@ -116,13 +117,7 @@ class FinishedFolder:
 
     @cached_property
     def given_classes(self) -> PlainClasses | None:
-        """The questions in the file that the text of the spec names, as it is now; None where it names none.
-
-        Raises
-        ------
-        DataError
-            If it cannot be read.
-        """
+        """The questions in the file that the text of the spec names, as it is now; None where it names none."""
         named = self.spec_text.section("groups").get("classes")
         if named is None:
             return None
@@ -160,7 +155,7 @@ class FinishedFolder:
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
         if self.classes is not None:
-            found = self.classes.counted(self.whole_counts)
+            found = self.classes.counted(self.whole_counts, self.held_out)
             return found if public is None else found.over(public.secret, public.inputs)
         if public is None:
             return recount(self.settled)
@@ -189,6 +184,12 @@ class FinishedFolder:
     def whole_counts(self) -> Recount:
         """Counts of the secret and of whole records, from the source itself, where these are drawn by class."""
         return recount(self.settled.whole, self.public_values, wide=True)
+
+    @cached_property
+    def held_out(self) -> Mapping[tuple[tuple[str, ...], tuple[str, ...]], int] | None:
+        """The same of those records by which classes are not chosen; None where all choose them."""
+        share = self.spec_text.held_out
+        return held_out_counts(self.settled.whole, self.whole_counts, share) if share else None
 
     @cached_property
     def public_values(self) -> Mapping[str, Sequence[str]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from funnel.recount.promise import Promise, declared_promise, read_settings
@@ -88,6 +89,11 @@ class SpecText:
     def min_records(self) -> int:
         """How many records a class has, at least."""
         return int(self.section("groups").get("min_records", 200))
+
+    @property
+    def held_out(self) -> Fraction:
+        """The share of the records that do not choose the classes."""
+        return Fraction(self.section("groups").get("held_out", 0))
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,11 +14,10 @@ import numpy as np
 from funnel.audit.arithmetic import guarantee_of
 from funnel.audit.check import Found, Result, check, judged
 from funnel.audit.files import canonical_difference, list_folder, read_document, read_text
-from funnel.class_parts import Known
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.findings.consistency import SHARES, draw_consistency
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
 from funnel.recount.found_histories import is_level
 from funnel.recount.plain_distributions import Distributions
 from funnel.recount.protocol_figures import figure_complaints
@@ -162,13 +161,16 @@ def stored_counts(path: Path) -> dict[tuple[tuple[str, ...], tuple[str, ...]], i
 def counted_of(joint: Joint) -> Recount:
     """Stored counts as a second computation has them."""
     secret, inputs, counts = joint.secret, joint.inputs, counts_of(joint)
-    known: Sequence[tuple[Known, IntArray]] = ()
-    if joint.parts is not None:
-        known = list(zip(joint.parts.known, joint.parts.people, strict=True))
-    having = {one: dict(zip(inputs.symbols, people.tolist(), strict=True)) for one, people in known}
-    return Recount(
-        secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "", having=having
-    )
+    found = Recount(secret.columns, inputs.columns, secret.symbols, inputs.symbols, counts, int(joint.n), 0, "")
+    if (parts := joint.parts) is None:
+        return found
+    known = zip(parts.known, parts.people.tolist(), strict=True)
+    having = {one: dict(zip(inputs.symbols, people, strict=True)) for one, people in known}
+    if parts.held_out is None:
+        return replace(found, having=having)
+    names = [symbol[-1] for symbol in parts.classes.symbols]
+    rows = zip(secret.symbols, parts.held_out.tolist(), strict=True)
+    return replace(found, having=having, held_out={s: dict(zip(names, row, strict=True)) for s, row in rows})
 
 
 def _distributions(known: AuditContext, counted: Recount) -> Distributions:

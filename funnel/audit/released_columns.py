@@ -109,11 +109,15 @@ def check_classes(known: AuditContext) -> Found:
     if not asked <= {*classes.columns} or {*classes.columns} & {*document.guarantee.secret}:
         yield "its points are for columns that are not published, or secret"
     noisy = document.content()["frequencies"]["protection"] == "noise"
-    if (noisy or parse_guarantee(document.guarantee.declared).significance is not None) and not classes.are_given:
+    of_population = parse_guarantee(document.guarantee.declared).significance is not None
+    # Those of the same people who are held out are a sample of the population for the classes that the others choose.
+    if not classes.are_given and (noisy or (of_population and not classes.has_held_out)):
         yield "its questions are chosen by the same people, under noise or for a population"
     if classes.source is not None:
         yield "it has the digest of a source, which tells of the people in it"
-    if classes.people not in ("same", "different"):
+    if classes.has_held_out and not (of_population and classes.has_parts):
+        yield "its questions are chosen by a part of the people, though no bound for a population needs that"
+    if classes.people not in ("same", "different", "part"):
         yield "it does not say whose counts its questions are chosen by"
     history = known.report.figures.history
     # Those of a first version stay: a later one may have no record with a value any more.

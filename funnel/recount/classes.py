@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Self
 
 from funnel.errors import DataError
-from funnel.recount.part_beliefs import PART, people_by_part
+from funnel.recount.part_beliefs import PART, class_of, people_by_part
 from funnel.recount.reading import read
 from funnel.recount.source import Recount
 
@@ -110,6 +110,11 @@ class PlainClasses:
         """Whether questions are said to be chosen by the counts of other people than those whose records are drawn."""
         return self.people == "different"
 
+    @property
+    def has_held_out(self) -> bool:
+        """Whether questions are said to be chosen by a part of the people whose records are drawn."""
+        return self.people == "part"
+
     def is_of(self, file: PlainClasses) -> bool:
         """Whether questions and classes are those of a file that was made for releases of other people."""
         alike = ("schema", "column", "scales", "questions", "names", "known", "known_values", "at_once")
@@ -170,16 +175,34 @@ class PlainClasses:
         """Of every class what it is among the inputs of a protocol: known values, then its name."""
         return {name: (*values, name) for name, values in self.values_of_known.items()}
 
-    def counted(self, whole: Recount) -> Recount:
-        """Counts of the secret and of classes, from counts of the secret and of whole records."""
+    def counted(self, whole: Recount, held_out: Mapping[tuple[Record, Record], int] | None = None) -> Recount:
+        """Counts of the secret and of classes, from counts of the secret and of whole records.
+
+        ``held_out``: the same of those records that did not choose the classes.
+        """
         symbols = self.symbols
         of_record = {record: symbols[self.of(record)] for record in whole.inputs}
         counts: Counter[tuple[Record, Record]] = Counter()
         for (s, record), count in whole.counts.items():
             counts[s, of_record[record]] += count
         having = people_by_part(whole.counts, self.columns, of_record.__getitem__, self.at_once)
-        columns = (*self.known, self.column)
-        return replace(whole, published_columns=columns, inputs=tuple(symbols.values()), counts=counts, having=having)
+        found = replace(
+            whole,
+            published_columns=(*self.known, self.column),
+            inputs=tuple(symbols.values()),
+            counts=counts,
+            having=having,
+        )
+        return found if held_out is None else replace(found, held_out=self._by_class(whole, held_out))
+
+    def _by_class(
+        self, whole: Recount, counts: Mapping[tuple[Record, Record], int]
+    ) -> Mapping[Record, Mapping[str, int]]:
+        """Counts of every secret in every class, whatever the part."""
+        found = {s: {class_of((name,)): 0 for name in self.names} for s in whole.secret}
+        for (s, record), count in counts.items():
+            found[s][class_of((self.of(record),))] += count
+        return found
 
 
 def values_of(

@@ -16,6 +16,7 @@ from funnel.recount.channel import Channel, Symbols, alike, entries_of
 from funnel.recount.count_box import CountBox, count_sides, distribution_box, limits_at
 from funnel.recount.intervals import ball, below, float_above
 from funnel.recount.part_beliefs import KnownValues
+from funnel.recount.part_limits import worst_in_population
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import (
     LIFTS,
@@ -110,7 +111,7 @@ def worst_averages(channel: Channel, average: Average) -> tuple[WorstAverage, Wo
 
 
 # What is decided for observers of records between parts of classes.
-_BETWEEN_PARTS = ("lip", "srlip", "attribute")
+_BETWEEN_PARTS = ("lip", "srlip", "attribute", "rlip")
 _AVERAGES = ("l1-lift", "chi2-lift", "alpha-lift")
 
 
@@ -131,6 +132,8 @@ def _worst_known(
     largest ``T(y|s,u)/T(y|s',u)`` if the protocol reads the secret. What may be true is the counts, every table in the
     box, or all distributions that those do not rule out. Between parts of classes, it is what ``known`` says.
     """
+    if known is not None and promise.kind == "rlip":
+        return worst_in_population(known, promise.number("alpha"))
     is_attribute = promise.kind.endswith("attribute")
     if known is not None:
         worst = _worst_of([worst_of(LIFTS, channel, None)])
@@ -276,7 +279,8 @@ def level_of(
 ) -> PlainLevel:
     """`plain_level` of counts and weights that fit each other.
 
-    Between parts of classes, ``known`` is what observers of any columns may know: ``srlip`` is for these then.
+    Between parts of classes, ``known`` is what observers of any columns may know: ``srlip`` is for these then, and
+    ``rlip`` for a population that its held-out records are a sample of.
     """
     promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
     if box is not None and not box.hold(channel.counts):

@@ -124,6 +124,8 @@ class KnownValues:
     even : bool
         Whether a donor is any person of the part. Else people of two classes stand along lines, and from how many of
         those with the values a record comes depends on who stands where: the worst of all that is taken.
+    held_out : sequence of c mappings of class to int, optional
+        Records of every secret by which classes were not chosen.
     """
 
     counts: Sequence[Sequence[int]]
@@ -133,12 +135,14 @@ class KnownValues:
     denominator: int
     people: Mapping[Known, Mapping[Symbol, int]]
     even: bool = True
+    held_out: Sequence[Mapping[str, int]] | None = None
 
     @property
     def content(self) -> list[object]:
         """What all of it is beside counts and weights, as a text says it."""
         people = [(known, sorted(of.items())) for known, of in sorted(self.people.items())]
-        return [self.inputs, self.outputs, people]
+        held_out = None if self.held_out is None else [sorted(of.items()) for of in self.held_out]
+        return [self.inputs, self.outputs, people, held_out]
 
     @cached_property
     def _shares(self) -> tuple[list[int], list[list[int]]]:

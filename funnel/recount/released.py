@@ -87,7 +87,16 @@ class ReleasedProtocol:
         channel, known = self.channel(counted), None
         if counted.having:
             counts = counted.table(counted.secret, counted.inputs)
-            known = KnownValues(counts, counted.inputs, self.outputs, channel.weights, self.denominator, counted.having)
+            held_out = None if counted.held_out is None else [counted.held_out[s] for s in counted.secret]
+            known = KnownValues(
+                counts,
+                counted.inputs,
+                self.outputs,
+                channel.weights,
+                self.denominator,
+                counted.having,
+                held_out=held_out,
+            )
         return level_of(guarantee, channel, counted.inputs, box, known)
 
     def channel(self, counted: Recount) -> Channel:

@@ -52,6 +52,8 @@ class Recount:
         By column how many of the records that are counted have no value.
     having : mapping of Known to mapping of input to int
         Where inputs are parts of classes, and observers may know any columns: the people with each value, or values.
+    held_out : mapping of secret to mapping of class to int, optional
+        Of the records by which classes were not chosen, where there are any.
     """
 
     secret_columns: tuple[str, ...]
@@ -65,6 +67,7 @@ class Recount:
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
     having: Mapping[tuple[tuple[str, str], ...], Mapping[tuple[str, ...], int]] = field(default_factory=dict)
+    held_out: Mapping[tuple[str, ...], Mapping[str, int]] | None = None
 
     @property
     def cells(self) -> int:
@@ -142,7 +145,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
         counts: Counter[tuple[str, ...]] = Counter()
         left_out = 0
         for categories, number in reading.categories():
-            if (whole := _labelled(final, categories)) is not None:
+            if (whole := labelled(final, categories)) is not None:
                 counts[whole] += number
                 if spec.impossible and _cannot_exist(spec, dict(zip(spec.columns, whole, strict=True))):
                     raise DataError("records have values that [[impossible]] says do not go together")
@@ -224,15 +227,7 @@ def source_records(spec: ReleaseSpec, columns: Sequence[str], of: Sequence[str] 
 
 @contextmanager
 def _file_reader(spec: ReleaseSpec) -> Iterator[FileReader]:
-    """The second reader of the source of a spec.
-
-    Raises
-    ------
-    DataError
-        If its format has none: a release of such a source cannot be judged.
-    PipelineError
-        If DuckDB is not installed.
-    """
+    """The second reader of the source of a spec; DataError for a format without one, PipelineError without DuckDB."""
     kind = spec.source.format
     if kind == "csv":
         yield CsvReader(spec.source.delimiter, spec.source.encoding)
@@ -392,7 +387,7 @@ def _cannot_exist(spec: ReleaseSpec, labels: Mapping[str, str]) -> bool:
     return any(all(labels.get(column) in values for column, values in one.items()) for one in spec.impossible)
 
 
-def _labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:
+def labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:
     """The released labels of a record; None for one that is left out."""
     try:
         return tuple([label[category] for label, category in zip(labels, categories, strict=True)])
