@@ -29,7 +29,7 @@ from funnel.sampling.donors import Donors
 from funnel.settings.disclosure_rules import DOMINANCE_OF_PUBLISHED, Rules
 from funnel.settings.groups import AT_ONCE, AtOnce
 from funnel.solver.optimum import optimal
-from funnel.solver.part_programme import budgets_of
+from funnel.solver.part_budgets import budgets_of
 from funnel.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -200,9 +200,7 @@ def fit_columns(
     )
 
 
-def _check_kinds(
-    guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool, holds_out: bool
-) -> None:
+def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool, holds_out: bool) -> None:
     """Refuse guarantees that whole records cannot be moved under."""
     parts = parts_of(guarantee)
     if isinstance(known, str):

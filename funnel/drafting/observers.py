@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -39,9 +40,11 @@ BoolArray = npt.NDArray[np.bool_]
 Classes = tuple[Joint, RecordClasses | None]
 # Columns that are taken unasked, and combinations of their values: each needs records for classes of its own.
 _UNASKED, _COMBINATIONS = 2, 16
-# Beyond so many published columns the bound is for observers of any two of them, or else of any one: with the least
-# budget of these, nats, under which so many of the records stay; with a published secret, of those that stay without.
-_SETS, _BUDGETS, _MOST, _OF_STAYING = 8, (1.0, 2.0, 3.0, 4.0), 0.8, 0.95
+# Beyond so many published columns, by the bound for observers of none, it is also for those of any two, or else of
+# any one: with the least budget of these, nats, under which so many of the records stay; with a published secret, of
+# those that stay without.
+_SETS: Mapping[tuple[str, ...], int] = {(NOMINAL,): 2, (PUBLISHED,): 8}
+_BUDGETS, _MOST, _OF_STAYING = (1.0, 2.0, 3.0, 4.0), 0.8, 0.95
 _KNOWN_AT_ONCE: tuple[AtOnce, ...] = ("pairs", "single")
 # The share of the records that say what the classes of others tell in the population.
 _HELD_OUT = 0.3
@@ -91,7 +94,7 @@ def with_known_columns(
     """
     if asked:
         return _as_named(choice, tuple(asked), look, spec_of, progress)
-    if classes is not None and len(choice.publish) > _SETS and choice.guarantee in ((NOMINAL,), (PUBLISHED,)):
+    if classes is not None and len(choice.publish) > _SETS.get(choice.guarantee, math.inf):
         joint, by_class = classes
         if by_class is not None and (found := _at_once(choice, spec_of(choice), joint, by_class, progress)) is not None:
             return found

@@ -23,7 +23,7 @@ from funnel.readers.formats import open_source
 from funnel.release.classes_document import ClassesDocument, GrownFrom, classes_document
 from funnel.release.files import write_whole
 from funnel.settings.guarantee import GuaranteeSettings
-from funnel.solver.part_programme import budgets_of
+from funnel.solver.part_budgets import budgets_of
 from funnel.source.coding import Codings
 from funnel.source.columns import resolved_columns
 from funnel.source.counting import count_joint, recoded

@@ -19,15 +19,14 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.class_limits import Belief, ClassLimits
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.lip import LIP, RLIP
 from funnel.guarantees.reading import reads_secret
 from funnel.guarantees.several import parts_of
-from funnel.guarantees.srlip import SRLIP
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import integer_weights
 from funnel.solver.integer_balance import IMBALANCE, imbalance
+from funnel.solver.part_budgets import Budgets, budgets_of
 from funnel.solver.part_flows import PartFlows
 
 _INFINITY = highspy.kHighsInf
@@ -110,52 +109,6 @@ def best_moves(joint: Joint, guarantee: Guarantee, progress: Progress, least: fl
         programme.move_inside(broken, open_, moved_in)
         moved_in *= _FURTHER
     raise SolverError("no protocol in whole numbers was found near the optimum; change epsilon slightly")
-
-
-@dataclass(frozen=True)
-class Budgets:
-    """What is bounded, nats; infinite where nothing is.
-
-    Attributes
-    ----------
-    alone, knowing : float
-        Of observers of no column, and of some.
-    labels : float
-        Of observers of all columns but a published secret.
-    population : float
-        Of observers of no column, however common secrets are in the population.
-    alpha : float or None
-        With which probability that may fail; None where it is not asked for.
-    """
-
-    alone: float
-    knowing: float
-    labels: float
-    population: float = math.inf
-    alpha: float | None = None
-
-
-def budgets_of(guarantee: Guarantee) -> Budgets:
-    """Of the observers that a guarantee is for. Those of srlip may know nothing.
-
-    Raises
-    ------
-    SpecError
-        If another bound is asked for, or one of 0.
-    """
-    parts = parts_of(guarantee)
-    robust = [part for part in parts if isinstance(part, RLIP)]
-    known = all(type(part) in (LIP, RLIP, SRLIP, Attribute) for part in parts)
-    if guarantee.is_perfect or not known or len(robust) > 1:
-        raise SpecError(
-            f"{guarantee} cannot be kept between parts of classes; ask for lip or rlip, srlip or attribute above 0"
-        )
-    knowing, labels, population = (
-        min((part.budget for part in parts if type(part) is kind), default=math.inf)
-        for kind in (SRLIP, Attribute, RLIP)
-    )
-    alpha = robust[0].alpha if robust else None
-    return Budgets(min(part.budget for part in parts), knowing, labels, population, alpha)
 
 
 # A side of a bound, what is known, an output, and whether a record of it agrees with that. Below 0 nothing is

@@ -19,6 +19,7 @@ from benchmarks.unprepared_tables import codes, missing, panel, survey, visits
 from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.donors import column_sets
+from funnel.drafting import observers
 from funnel.drafting.asking import ask
 from funnel.drafting.choice import Answers
 from funnel.drafting.command import GivenSource, draft_file
@@ -276,9 +277,9 @@ class TestGuarantees:
 
     def test_all_columns_are_whole_records(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", "all")
-        # More than eight columns: for observers of any two of them, with the least budget under which most stay.
-        assert (spec.guarantee.parts, spec.mechanism.name) == (("lip:1.0", "srlip:3.0"), "invariant")
-        assert spec.groups.known == "pairs"
+        # For observers of any two columns, with the least budget under which most stay; and in the population.
+        assert (spec.guarantee.parts, spec.mechanism.name) == (("rlip:1.0,0.05", "srlip:3.0"), "invariant")
+        assert (spec.groups.known, spec.groups.held_out) == ("pairs", 0.3)
         assert (spec.frequencies.protection, spec.groups.min_records) == ("threshold", 50)
         # Named one by one, so that a column that comes later is not published unasked.
         assert not spec.groups.auto
@@ -287,7 +288,8 @@ class TestGuarantees:
         assert {"age", "capital-gain", "hours-per-week"} <= set(spec.recode)
         assert spec.not_by_class is None
         draft = text_of(tmp_path)
-        assert "none of its 14 columns (lip), and for those who know any one or any two, whichever these are" in draft
+        whom = "none of its 14 columns (rlip, in the population too), and for those who know any one or any two"
+        assert whom in " ".join(draft.replace("\n#", "").split())
         assert "Not for observers of three columns" in draft
 
     def test_where_pairs_have_too_many_values_the_bound_is_for_observers_of_one_column(
@@ -295,15 +297,21 @@ class TestGuarantees:
     ) -> None:
         monkeypatch.setattr(column_sets, "_MOST", 1_000)
         spec = written(tmp_path, ADULT, "income", "all")
-        assert (spec.groups.known, spec.guarantee.parts) == ("single", ("lip:1.0", "srlip:3.0"))
-        assert "for those who know any one, whichever it is (srlip): 92% of the records stay" in text_of(tmp_path)
+        assert (spec.groups.known, spec.guarantee.parts) == ("single", ("rlip:1.0,0.05", "srlip:3.0"))
+        assert "for those who know any one, whichever it is (srlip):" in text_of(tmp_path)
 
-    def test_of_up_to_eight_columns_some_may_be_known_together(self, tmp_path: Path) -> None:
-        published = "age,workclass,education,occupation,relationship,race,sex,native-country"
+    def test_where_few_are_held_out_the_bound_is_for_these_records(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(observers, "_HELD_OUT", 0.01)
+        spec = written(tmp_path, ADULT, "income", "all")
+        assert (spec.groups.held_out, spec.guarantee.parts) == (0.0, ("lip:1.0", "srlip:3.0"))
+        assert "none of its 14 columns (lip), and for those" in text_of(tmp_path)
+
+    def test_of_up_to_eight_columns_with_their_secret_some_may_be_known_together(self, tmp_path: Path) -> None:
+        published = "income,age,workclass,education,occupation,relationship,race,sex"
         spec = written(tmp_path, ADULT, "income", published)
-        # Ages under 27 have nearly all one income, which no class of records may have.
-        assert (spec.groups.known, spec.guarantee.parts) == (("sex", "race"), ("lip:1.0", "srlip:1.0"))
-        assert "none of its columns, or any of sex, race: 8 columns" in text_of(tmp_path)
+        assert (spec.groups.known, spec.guarantee.canonical) == (("sex", "age"), "attribute:1.0")
 
     def test_columns_that_observers_know_have_as_many_categories_as_there_are_records_for(self, tmp_path: Path) -> None:
         spec = written(tmp_path, ADULT, "income", "all", known=("sex", "age"))
