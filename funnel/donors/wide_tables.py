@@ -19,7 +19,7 @@ from funnel.donors.record_classes import RecordClasses
 from funnel.errors import SpecError
 from funnel.guarantees.attribute import Attribute
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee, Witness
-from funnel.guarantees.lip import LIP
+from funnel.guarantees.lip import LIP, RLIP
 from funnel.guarantees.several import as_guarantee, parts_of
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import FloatArray, Joint
@@ -90,6 +90,7 @@ def fit_columns(
     secret: Sequence[str] | str | None = None,
     *,
     known: Sequence[str] | AtOnce = (),
+    choosing: Joint | None = None,
     least: int = 200,
     rules: Rules | None = None,
     gap: float = 1e-4,
@@ -121,6 +122,10 @@ def fit_columns(
         "single", for those who know any one of the columns, whichever it is; of "pairs", any one or any two; with lip,
         or where the secret is published with attribute. Then classes are cut into parts, and the donor is anybody of
         the new part, each as likely, whatever the order of the columns.
+    choosing : Joint, optional
+        Counts of the records by which classes are chosen, drawn from those of the source, in the same columns. The
+        others are held out: they say what ``rlip``, in place of lip, allows for in the population. With "single" or
+        "pairs".
     least : int
         A class has at least so many records; parts of classes may have fewer.
     rules : Rules, optional
@@ -162,7 +167,7 @@ def fit_columns(
     named = source.secret.columns if isinstance(source, Joint) and secret is None else _names(secret)
     records = tuple(column for column in columns if column not in named)
     publishes = len(records) < len(columns)
-    _check_kinds(guarantee, known, publishes)
+    _check_kinds(guarantee, known, publishes, choosing is not None)
     for column in () if at_once else known:
         if column not in records:
             raise SpecError(f"known names {column!r}, which is not published{did_you_mean(column, records)}")
@@ -171,10 +176,12 @@ def fit_columns(
     joint = _joint_of(source, records, named).occurring
     if rules is None:
         rules = replace(_RULES, dominance=DOMINANCE_OF_PUBLISHED) if publishes else _RULES
-    classes = grown(joint, least, rules, () if at_once else known, progress)
+    by = joint if choosing is None else _joint_of(choosing, records, named).occurring
+    classes = grown(by, least, rules, () if at_once else known, progress)
     if at_once:
         classes = parts_by_need(joint, classes, budgets_of(guarantee).knowing, at_once)
-    counted = Composition.of(joint, classes).joint
+    composition = Composition.of(joint, classes)
+    counted = (composition if choosing is None else composition.held_out_from(by)).joint
     if publishes:
         counted = counted.with_secret()
     found = optimal(
@@ -193,7 +200,9 @@ def fit_columns(
     )
 
 
-def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool) -> None:
+def _check_kinds(
+    guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool, holds_out: bool
+) -> None:
     """Refuse guarantees that whole records cannot be moved under."""
     parts = parts_of(guarantee)
     if isinstance(known, str):
@@ -204,13 +213,15 @@ def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes:
                 f"{guarantee} is no bound for observers of columns; with known = {known!r} write for instance "
                 f"{'attribute:1.0 & srlip:4.0' if publishes else 'lip:1.0 & srlip:2.0'}"
             )
-        kinds = (SRLIP, Attribute) if publishes else (LIP, SRLIP)
+        kinds = (SRLIP, Attribute) if publishes else (RLIP if holds_out else LIP, SRLIP)
         if not all(type(part) in kinds for part in parts):
             raise SpecError(
                 f"known = {known!r} goes with {' and '.join(kind.name for kind in kinds)} where the secret is "
                 f"{'' if publishes else 'not '}published, and {guarantee} asks for more; leave that out"
             )
         return
+    if holds_out:
+        raise SpecError('records are held out for observers of any columns; write known = "single" or "pairs"')
     kinds = (PosteriorGuarantee, *((SRLIP,) if known else ()), *((Attribute,) if publishes else ()))
     if guarantee.is_perfect or not all(isinstance(part, kinds) for part in parts):
         raise SpecError(

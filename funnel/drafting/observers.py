@@ -44,7 +44,7 @@ _UNASKED, _COMBINATIONS = 2, 16
 _SETS, _BUDGETS, _MOST, _OF_STAYING = 8, (1.0, 2.0, 3.0, 4.0), 0.8, 0.95
 _KNOWN_AT_ONCE: tuple[AtOnce, ...] = ("pairs", "single")
 # The share of the records that say what the classes of others tell in the population.
-_HELD_OUT = 0.5
+_HELD_OUT = 0.3
 # A budget, nats, that bounds nothing.
 _NO_BOUND = 100.0
 # The part of the information in the secret from which on a column decides it.

@@ -188,7 +188,7 @@ class AnyColumn:
 
     def broken(self, weights: WeightArray, alone: float, knowing: float) -> list[Condition]:
         """The conditions that integer weights break, decided exactly."""
-        limits = [exp_below(alone), *[exp_below(knowing)] * len(self.known)]
+        limits = [exp_below(alone), *(exp_below(knowing) for _ in self.known)]
         near = self._changes(weights) > np.array(limits, dtype=np.float64) * (1 - _CLOSE)
         return [one for ratios in self._ratios(weights, near) for one in ratios.beyond(limits)]
 

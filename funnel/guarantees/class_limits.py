@@ -89,7 +89,7 @@ class ClassLimits:
         if parts is None or parts.held_out is None:
             raise SpecError(
                 "a bound in the population is kept between parts of classes that other records have chosen; write "
-                "held_out = 0.5 in [groups]"
+                "held_out = 0.3 in [groups]"
             )
         if joint.counts.shape[1] != len(parts.class_of):
             raise SpecError("a bound in the population is not kept between parts of classes for a published secret")

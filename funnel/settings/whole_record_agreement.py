@@ -43,7 +43,7 @@ def why_not_by_class(spec: ReleaseSpec) -> str | None:
     if parse_guarantee(guarantee).significance is not None and not given:
         return (
             f"{guarantee} is about a population, and questions that are chosen by the same records make them look more "
-            'certain than they are; write known = "pairs" and held_out = 0.5 in [groups], or make them from other '
+            'certain than they are; write known = "pairs" and held_out = 0.3 in [groups], or make them from other '
             'people with funnel classes and write classes = "classes.json" there, or guarantee = "lip:1.0"'
         )
     kept = (*_BY_CLASS, *(_BY_GIVEN_CLASS if given else ()), *(_BY_KNOWN if spec.groups.known_columns else ()))
@@ -68,7 +68,7 @@ def _why_not_at_once(spec: ReleaseSpec) -> str | None:
     elif spec.groups.held_out:
         others, example = {"rlip"}, '"rlip:1.0,0.05", "srlip:3.0"'
     if guarantee.is_perfect or not {"srlip"} <= kinds <= {*others, "srlip"}:
-        hint = " and held_out = 0.5 in [groups]" if "rlip" in kinds and not spec.publishes_secret else ""
+        hint = " and held_out = 0.3 in [groups]" if "rlip" in kinds and not spec.publishes_secret else ""
         asked = f'guarantee = ["rlip:1.0,0.05", "srlip:3.0"]{hint}' if hint else f"guarantee = [{example}]"
         return (
             f"{known} in [groups] is for srlip, with {listed(sorted(others))} or without, and {guarantee} is another "
