@@ -200,9 +200,7 @@ def fit_columns(
     )
 
 
-def _check_kinds(
-    guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool, holds_out: bool
-) -> None:
+def _check_kinds(guarantee: Guarantee, known: Sequence[str] | AtOnce, publishes: bool, holds_out: bool) -> None:
     """Refuse guarantees that whole records cannot be moved under."""
     parts = parts_of(guarantee)
     if isinstance(known, str):
