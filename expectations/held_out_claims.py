@@ -43,10 +43,10 @@ def _is_chosen_by_others(finished: FinishedFolder, classes: PlainClasses, held_o
     Which records chose is what is judged: so the classes are grown from their counts by the very code that grows them
     for a release. That a class is what its questions say, and the bound that it is within, are judged without it.
     """
-    spec = finished.settled.whole
-    # Bins that are found are found from all records, with their secrets.
-    if spec.automatic:
+    # Bins that are found in the source are found from all records, with their secrets.
+    if finished.spec_text.finds_bins:
         return False
+    spec = finished.settled.whole
     others = Counter(finished.whole_counts.counts)
     others.subtract(held_out)
     order = {name: coding.labels for name, coding in finished.snapshot.read_codings().items()}

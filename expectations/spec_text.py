@@ -96,6 +96,11 @@ class SpecText:
         return Fraction(self.section("groups").get("held_out", 0))
 
     @property
+    def finds_bins(self) -> bool:
+        """Whether bins of a column are to be found in the source."""
+        return any(isinstance(one, dict) and one.get("bins") == "auto" for one in self.section("recode").values())
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """Those of them that are not secret."""
         return tuple(column for column in self.publish if column not in self.secret)

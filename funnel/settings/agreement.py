@@ -344,7 +344,7 @@ RULES = (
         classes_agree,
     ),
     Rule(("secret", "publish", "[groups] known", "guarantee"), known_agrees),
-    Rule(("[groups] held_out", "[groups] known", "guarantee", "[source]"), held_out_agrees),
+    Rule(("[groups] held_out", "[groups] known", "guarantee", "[source]", "[recode]"), held_out_agrees),
     Rule(("publish", "[groups] exclude"), _publishing),
     Rule(("[[impossible]]", "secret", "publish", "[recode]", "[categories]"), impossible_agrees),
     Rule(("secret", "publish", "[groups] exclude"), replicates_agree),

@@ -151,6 +151,11 @@ def held_out_agrees(spec: ReleaseSpec) -> Iterator[str]:
             f"{said} goes by the place of a record, and a database may give its rows in another order the next time; "
             "release from a file, or take held_out out and write lip instead of rlip"
         )
+    elif spec.automatic:
+        yield (
+            f"{said} leaves the choice of classes to the other records, and bins of {listed(spec.automatic)} are found "
+            "from all of them, with their secrets; write bins as numbers in [recode], such as [30, 50]"
+        )
 
 
 def classes_agree(spec: ReleaseSpec) -> Iterator[str]:

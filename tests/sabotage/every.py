@@ -6,6 +6,7 @@ from tests.sabotage.any_column import ANY_COLUMNS
 from tests.sabotage.donating import DONATING
 from tests.sabotage.drawing import DRAWING
 from tests.sabotage.following import FOLLOWING
+from tests.sabotage.holding_out import HOLDING_OUT
 from tests.sabotage.planning import PLANNING
 from tests.sabotage.protecting import PROTECTING
 from tests.sabotage.publishing import PUBLISHING
@@ -17,6 +18,7 @@ CLASSES = {
     "protocols": PLANNING,
     "drawing": DRAWING,
     "observers of any columns": ANY_COLUMNS,
+    "bounds for a population": HOLDING_OUT,
     "versions and units": FOLLOWING,
     "whole records over versions": DONATING,
     "documents and publication": PUBLISHING,

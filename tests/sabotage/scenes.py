@@ -127,6 +127,9 @@ ANY_COLUMN_SPEC = WHOLE_SPEC.replace("[output]", '[groups]\nknown = "single"\n\n
     '"lip:1.0"', '["lip:1.0", "srlip:2.0"]'
 )
 ANY_TWO_SPEC = ANY_COLUMN_SPEC.replace('"single"', '"pairs"').replace('"srlip:2.0"', '"srlip:3.0"')
+HELD_OUT_SPEC = ANY_TWO_SPEC.replace('"lip:1.0"', '"rlip:1.5,0.05"').replace(
+    'known = "pairs"', 'known = "pairs"\nheld_out = 0.5', 1
+)
 ANY_OF_SECRET_SPEC = (
     ANY_COLUMN_SPEC.replace('publish = ["', 'publish = ["income", "')
     .replace('"lip:', '"attribute:')
@@ -392,6 +395,7 @@ KNOWN = Scene("whole records for observers of known columns", KNOWN_SPEC, fresh=
 ANY_OF_SECRET = Scene("a published secret, for observers of any one column", ANY_OF_SECRET_SPEC, fresh=True)
 ANY_COLUMN = Scene("whole records for observers of any one column", ANY_COLUMN_SPEC, fresh=True)
 ANY_TWO = Scene("whole records for observers of any two columns", ANY_TWO_SPEC, fresh=True)
+HELD_OUT = Scene("whole records under a bound for a population", HELD_OUT_SPEC, fresh=True)
 GIVEN = Scene("whole records in classes from other people", GIVEN_SPEC, fresh=True, change=make_questions)
 INVARIANT = Scene("a first release that is counted as usual", INVARIANT_SPEC, fresh=True)
 WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
@@ -453,6 +457,7 @@ HONEST = (
     ANY_COLUMN,
     ANY_OF_SECRET,
     ANY_TWO,
+    HELD_OUT,
     FRESH,
     DROPPING,
     PLAIN,
@@ -481,6 +486,9 @@ HONEST = (
 """Scenes in which an honest run publishes."""
 
 BREACHING = Scene("frequencies that break a rule", QUICK.replace('"report"', '"refuse"'), fresh=True)
+FOUND_BINS = Scene(
+    "bins found from records that are held out", HELD_OUT_SPEC.replace("bins = [30, 50]", 'bins = "auto"'), fresh=True
+)
 EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)
 EXCHANGED_PROTOCOL = Scene("another protocol in the private folder", change=exchange_protocol)
 FORGED_PROTOCOL = Scene("a forged protocol in the private folder", change=forge_protocol)
