@@ -1,4 +1,4 @@
-"""The row engine: all partitions drawn and all parts written, by whatever workers there are, into one file."""
+"""The row engine: all partitions drawn and all parts put in order, by whatever workers there are, into one file."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
 def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = quiet) -> Drawn:
     """Draw all rows of a plan and write them to one parquet file.
 
-    With record keys the bytes of the file depend on the plan alone. What workers have finished stays in the folder of
-    the plan until the caller removes it, and is not done again by a further call with the same plan and folder.
+    With record keys the bytes of the file depend on the plan alone. What workers hand on stays in the folder of the
+    plan until the caller removes it.
 
     Parameters
     ----------
