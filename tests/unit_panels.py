@@ -79,7 +79,7 @@ title = "Visits of a test"
 secret = ["outwork"]
 publish = "auto"
 unit = ["id"]
-guarantee = "lip:0.6"
+guarantee = "lip:0.4"
 mechanism = "invariant"
 
 [groups]

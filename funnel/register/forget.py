@@ -152,7 +152,7 @@ def forget(register: Register, asked: PersonArray, *, entirely: bool = False) ->
                 missing = entries[ordinal].missing + erased
                 entries[ordinal] = entries[ordinal].model_copy(update={"people": sha256, "missing": missing})
                 versions.append(entry.name)
-                rows += erasing.count
+                rows += erased
                 known |= erasing.found
             if (known_donors := register.donors(ordinal)) is not None:
                 # Also where they are donors of others alone.

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from funnel.errors import SpecError
+from funnel.history.donor_channels import require_kept
+from funnel.history.donor_step import over_classes
 from funnel.history.donor_units import DrawnUnits, UnitTable
 from funnel.history.following import VersionTerms
 from funnel.history.step import Step
@@ -99,7 +102,7 @@ def draw_unit_donors(snapshot: Snapshot, units: Units, terms: VersionTerms, reco
     Raises
     ------
     SpecError
-        If a unit has too many rows.
+        If a unit has too many rows, or all rows as a whole would be outside the bound for this version alone.
     DataError
         If every number of rows is rare.
 
@@ -119,6 +122,11 @@ def draw_unit_donors(snapshot: Snapshot, units: Units, terms: VersionTerms, reco
     table = UnitTable.of(rows, units.cells, joint, units.nodes[rows.units] != FORGOTTEN_NODE)
     drawn = table.drawn(terms, words)
     step, nodes = drawn.step, silent_nodes(rows, drawn.before)
+    if not require_kept(terms.guarantee).holds_for(joint, over_classes(step.channel).weights):
+        raise SpecError(
+            "people with many rows are so unlike those with few that all rows taken for those of different people "
+            "would be outside the bound; set a smaller budget_fraction in [history]"
+        )
     channels, keys = Deciding(step, record_key).of(nodes, digests)
     drawn = table.with_others(drawn, lambda attempt: _words(record_key, step, keys, attempt))
     spoken = drawn.before >= 0

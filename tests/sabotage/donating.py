@@ -129,11 +129,11 @@ DONATING = [
         "report and counts",
     ),
     _of_rows(
-        "rows that are still to come are not bounded",
-        "first rows tell of the secrets of later ones",
-        "history.donor_step",
-        "ahead = rows_to_come(",
-        "ahead = (lambda *_: ())(",
+        "records of later rows believed to be twice as likely to be own",
+        "more records go on than the bound allows",
+        "history.donor_beliefs",
+        "own = self.own * in_class * (everywhere * own_weight)",
+        "own = self.own * in_class * (everywhere * own_weight * 2)",
     ),
     _of_rows(
         "donors of units with any number of rows",
