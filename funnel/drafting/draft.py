@@ -259,7 +259,8 @@ def _history(choice: Choice) -> list[str]:
     lines = [*_reason(choice.why.get("history")), "[history]", f'people = "{choice.people}"']
     if choice.people == "same" and choice.min_records is not None:
         lines.append(
-            f"budget_fraction = {_OF_FIRST}{_NOTE}of the bound, in a person's first version; later ones use the rest"
+            f"budget_fraction = {_OF_FIRST}{_NOTE}of the bound, in a person's first "
+            f"{'row' if choice.unit else 'version'}; later ones use the rest"
         )
     return [*lines, ""]
 
@@ -274,7 +275,7 @@ def _protection(choice: Choice) -> list[str]:
             "",
         ]
     reason = _reason(choice.why.get("frequencies"))
-    if choice.unit:
+    if choice.unit and choice.min_records is None:
         return [
             *reason,
             "[frequencies]",

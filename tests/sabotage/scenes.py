@@ -31,6 +31,7 @@ from tests.projects import adult_rows, make_project
 from tests.sabotage import tools
 from tests.tasks.test_units_noise import SPEC as ENCOUNTERS
 from tests.tasks.test_units_noise import encounters
+from tests.unit_panels import VISITS, waves_as_rows
 from tests.waves import FOLLOWED, WAVES, wave
 
 SPEC = """
@@ -104,6 +105,8 @@ DONOR_YEARS = (
     .replace('people = "same"', 'people = "same"\nbudget_fraction = 0.8', 1)
 )
 """The same of whole records, of donors who are followed."""
+DONOR_ROWS = VISITS.replace('"visits"', '"people"')
+"""Whole records of several rows of people."""
 NOISY_RIGHT_YEARS = RIGHT_YEARS.replace('protection = "none"', "epsilon = 0.5")
 EXPLAINED_SPEC = (
     SPEC.replace('["marital-status", "sex"]', '["income"]')
@@ -146,6 +149,8 @@ UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 GROUP = 700
 # People of the panel.
 _PANEL = 2000
+# And of those who have several rows.
+_VISITORS = 600
 
 
 @dataclass(frozen=True)
@@ -280,6 +285,11 @@ def next_year(folder: Path) -> None:
 def write_encounters(folder: Path) -> None:
     """Several rows of everybody, in no order."""
     pq.write_table(encounters(0), folder / "people.parquet")
+
+
+def write_visits(folder: Path) -> None:
+    """Some waves of the panel as rows of its people, and a number of rows that is rare."""
+    pq.write_table(waves_as_rows(_VISITORS), folder / "people.parquet")
 
 
 def write_days(folder: Path) -> None:
@@ -418,6 +428,9 @@ RIGHT_INCOME = Scene(
 DONOR_YEAR = Scene(
     "a third version of whole records about the same people", DONOR_YEARS, earlier=True, years=True, change=third_wave
 )
+DONOR_VISITS = Scene(
+    "a first release of whole records of several rows of people", DONOR_ROWS, fresh=True, change=write_visits
+)
 NOISY_RIGHT_YEAR = Scene(
     "a third version about the same people, right on average by noisy means",
     NOISY_RIGHT_YEARS,
@@ -471,6 +484,7 @@ HONEST = (
     RIGHT_YEAR,
     RIGHT_INCOME,
     DONOR_YEAR,
+    DONOR_VISITS,
     NOISY_RIGHT_YEAR,
 )
 """Scenes in which an honest run publishes."""
