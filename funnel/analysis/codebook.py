@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from funnel.joint import IntArray
 from funnel.release.handouts.citation import publisher
 from funnel.release.privacy_block import PrivacyBlock
+from funnel.settings.source import SourceSettings
 
+# What a release calls a value that is not there; files for analysts have their own way to say so.
+MISSING: Final[str] = SourceSettings.model_fields["missing_label"].default
 _NAMESPACE = "ddi:codebook:2_5"
 _XML = "http://www.w3.org/XML/1998/namespace"
 Described = tuple[str, str, Sequence[str], IntArray]
@@ -82,7 +85,7 @@ def _variable(parent: ET.Element, number: str, column: Described) -> None:
     if description:
         _under(variable, "txt", description)
     for text, count in zip(categories, counts.tolist(), strict=True):
-        category = _under(variable, "catgry")
+        category = _under(variable, "catgry", **({"missing": "Y"} if text == MISSING else {}))
         _under(category, "catValu", text)
         _under(category, "catStat", str(count), type="freq")
     _under(variable, "varFormat", type="character")

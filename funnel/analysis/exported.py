@@ -1,7 +1,8 @@
-"""Exported: the records of a release as a labelled file of SPSS or Stata, or their description as a DDI codebook."""
+"""Exported: the records of a release as a labelled file of SPSS, Stata or parquet, or a DDI codebook of them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from funnel.analysis.codebook import codebook
+from funnel.analysis.codebook import MISSING, codebook
 from funnel.errors import DataError, OutputError, PipelineError, SpecError
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
+from funnel.readers.formats.loaded import LABELS
 from funnel.release.files import write_whole
+from funnel.settings.disclosure_rules import BoolArray
 from funnel.wording import listed
 
 if TYPE_CHECKING:
@@ -85,21 +90,35 @@ class Variable:
     codes: IntArray
 
     @cached_property
+    def missing(self) -> int:
+        """The place of the category of missing values; -1 where there is none."""
+        return self.categories.index(MISSING) if MISSING in self.categories else -1
+
+    @cached_property
     def numbers(self) -> IntArray | None:
-        """What every category is where all are whole numbers; None else, and they are numbered from 1."""
-        if not all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in self.categories):
+        """What every category is where all but the missing one, which is 0, are whole numbers; None else."""
+        texts = ["0" if place == self.missing else text for place, text in enumerate(self.categories)]
+        if not all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in texts):
             return None
-        return np.array([int(text) for text in self.categories], dtype=np.int64)
+        return np.array([int(text) for text in texts], dtype=np.int64)
 
     @property
     def labels(self) -> dict[int, str]:
-        """Labels by number; none where the numbers say themselves what they are."""
-        return {} if self.numbers is not None else dict(enumerate(self.categories, 1))
+        """Labels by number, from 1; none where the numbers say themselves what they are, or that a value is missing."""
+        if self.numbers is not None:
+            return {}
+        return {place + 1: text for place, text in enumerate(self.categories) if place != self.missing}
 
     @property
-    def values(self) -> IntArray:
-        """The number of every record."""
-        return self.codes + 1 if self.numbers is None else self.numbers[self.codes]
+    def is_missing(self) -> BoolArray:
+        """Which records have no value."""
+        return np.equal(self.codes, self.missing)
+
+    @property
+    def values(self) -> IntArray | FloatArray:
+        """The number of every record; NaN for missing ones, if there are any."""
+        values = self.codes + 1 if self.numbers is None else self.numbers[self.codes]
+        return np.where(self.is_missing, np.nan, values) if self.is_missing.any() else values
 
     @property
     def counts(self) -> IntArray:
@@ -111,14 +130,15 @@ def export_release(released: Release, target: Path, force: bool = False) -> Path
     """Write the records of a release to a labelled file, or a DDI codebook of them, by how the name of the file ends.
 
     Categories are numbered in the order of the release, with themselves as labels of the numbers; where all of them are
-    whole numbers they are these. Names of columns that a package does not take are changed, and are the labels of
-    their variables. What is written can be read again as a source: it has the values of the release.
+    whole numbers they are these. In parquet they are a dictionary in this order. A missing value is one of the format.
+    Names of columns that a package does not take are changed, and are the labels of their variables. What is written
+    can be read again as a source: it has the values of the release.
 
     Parameters
     ----------
     released : Release
     target : Path
-        A file that ends in .sav or .zsav (SPSS), .dta (Stata) or .xml (DDI-Codebook 2.5).
+        A file that ends in .sav or .zsav (SPSS), .dta (Stata), .parquet, or .xml (DDI-Codebook 2.5).
     force : bool
         Whether a file that is there is written over.
 
@@ -139,7 +159,9 @@ def export_release(released: Release, target: Path, force: bool = False) -> Path
     """
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
-        raise SpecError(f"{target} ends in none of {', '.join(_WRITERS)}; name a file of SPSS, Stata or a codebook so")
+        raise SpecError(
+            f"{target} ends in none of {', '.join(_WRITERS)}; name a file of SPSS, Stata, parquet or a codebook so"
+        )
     if target.exists() and not force:
         raise SpecError(f"{target} is there already; name another file, or write over it with --force")
     content = write(released, variables_of(released))
@@ -266,6 +288,28 @@ def _spss(released: Release, variables: Sequence[Variable], compress: bool = Fal
     return _labelled(released, variables, ".sav", _SPSS, note=note, compress=compress)
 
 
+def _parquet(released: Release, variables: Sequence[Variable]) -> bytes:
+    """One row group, so that a dictionary has all categories, those without records too, in their order."""
+    fields, columns = [], []
+    for one in variables:
+        described = {b"label": one.column, b"description": one.description}
+        if one.numbers is None:
+            texts = [*one.labels.values()]
+            place = np.cumsum(np.arange(len(one.categories)) != one.missing) - 1
+            codes = pa.array(place[one.codes].astype(np.int32), mask=one.is_missing)
+            columns.append(pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string())))
+            described[LABELS] = json.dumps(texts, ensure_ascii=False)
+        else:
+            columns.append(pa.array(one.numbers[one.codes], mask=one.is_missing))
+        fields.append(pa.field(one.column, columns[-1].type, metadata=described))
+    privacy = released.privacy
+    said = {"title": _title(released), "bound": privacy.guarantee, "meaning": privacy.meaning}
+    table = pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=said))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=max(1, table.num_rows))
+    return bytes(sink.getvalue())
+
+
 def _lines(text: str) -> list[str]:
     """A text in lines as long as SPSS keeps them of a note: between words, and within one that is longer."""
     lines: list[str] = []
@@ -285,6 +329,7 @@ _WRITERS: Mapping[str, Callable[[Release, Sequence[Variable]], bytes]] = {
     ".sav": _spss,
     ".zsav": lambda released, variables: _spss(released, variables, compress=True),
     ".dta": _stata,
+    ".parquet": _parquet,
     _WHOLE: lambda released, variables: codebook(
         released.package,
         released.privacy,
