@@ -300,7 +300,7 @@ def export_command(release: Path, file: Path, force: bool, as_json: bool) -> Non
     RELEASE is the folder of a version, or of a series, whose latest version is meant. FILE ends in .sav or .zsav
     (SPSS), .dta (Stata), .parquet, or .xml (DDI-Codebook 2.5, for data archives). Categories are numbered in the order
     of the release, with themselves as labels; missing values are those of the format. A sentence names the title and
-    the names of columns that SPSS or Stata cut: whole they are in the notes of a file of SPSS, and in a codebook. The
+    the labels of columns that SPSS or Stata cut: whole they are in the notes of a file of SPSS, and in a codebook. The
     release is checked first: where a check of funnel audit --public fails, nothing is written.
     """
     from contextlib import suppress

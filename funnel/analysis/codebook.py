@@ -15,8 +15,8 @@ from funnel.settings.source import SourceSettings
 MISSING: Final[str] = SourceSettings.model_fields["missing_label"].default
 _NAMESPACE = "ddi:codebook:2_5"
 _XML = "http://www.w3.org/XML/1998/namespace"
-Described = tuple[str, str, Sequence[str], IntArray]
-"""A column: its name, what it says, its categories, and the records of each."""
+Described = tuple[str, str, str, Sequence[str], IntArray]
+"""A column: its name, what it is about, how it was made, its categories, and the records of each."""
 
 
 def codebook(package: Mapping[str, Any], privacy: PrivacyBlock, columns: Iterable[Described]) -> bytes:
@@ -27,7 +27,7 @@ def codebook(package: Mapping[str, Any], privacy: PrivacyBlock, columns: Iterabl
     package : JSON object
         Content of ``datapackage.json``.
     privacy : PrivacyBlock
-    columns : iterable of (name, description, categories, counts)
+    columns : iterable of (name, label, description, categories, counts)
     """
     columns = list(columns)
     # A name in XML begins with a letter.
@@ -78,9 +78,9 @@ def _citation(parent: ET.Element, title: str, package: Mapping[str, Any]) -> Non
 
 
 def _variable(parent: ET.Element, number: str, column: Described) -> None:
-    name, description, categories, counts = column
+    name, label, description, categories, counts = column
     variable = _under(parent, "var", ID=number, name=name, files="F1", intrvl="discrete")
-    _under(variable, "labl", name)
+    _under(variable, "labl", label)
     _under(variable, "sumStat", str(int(counts.sum())), type="vald")
     if description:
         _under(variable, "txt", description)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from funnel.analysis.codebook import MISSING, codebook
 from funnel.errors import DataError, OutputError, PipelineError, SpecError
 from funnel.joint import FloatArray, IntArray
-from funnel.readers.formats.loaded import LABELS
+from funnel.readers.formats.loaded import LABEL, LABELS
 from funnel.release.files import write_whole
 from funnel.settings.disclosure_rules import BoolArray
 from funnel.wording import listed
@@ -58,10 +58,18 @@ class _Package:
             text = text[:-1]
         return text
 
-    def cut_of(self, title: str, columns: Iterable[str]) -> dict[str, str]:
+    def labels_of(self, columns: Sequence[tuple[str, str]]) -> list[str]:
+        """The labels of variables: what a column is about, after its name where the package does not take that."""
+        names = names_for([name for name, _ in columns], self.letters)
+        return [
+            label if name in (taken, label) else f"{name}: {label}"
+            for taken, (name, label) in zip(names, columns, strict=True)
+        ]
+
+    def cut_of(self, title: str, labels: Iterable[str]) -> dict[str, str]:
         """The texts that have no room whole, by what they are."""
         found = {} if self.fits(title, self.title) else {"title": title}
-        return found | {f"name of column {k}": c for k, c in enumerate(columns, 1) if not self.fits(c, self.variable)}
+        return found | {f"label of column {k}": c for k, c in enumerate(labels, 1) if not self.fits(c, self.variable)}
 
 
 _SPSS: Final = _Package("SPSS", 64, 64, 255, "bytes")
@@ -76,8 +84,11 @@ class Variable:
     Attributes
     ----------
     column : str
-        Its name in the release, which is the label of the variable.
+        Its name in the release.
+    label : str
+        What it is about as the publisher says it, or its name.
     description : str
+        How it was made.
     categories : tuple of str
         In their order.
     codes : ndarray of int64, shape (records,)
@@ -85,6 +96,7 @@ class Variable:
     """
 
     column: str
+    label: str
     description: str
     categories: tuple[str, ...]
     codes: IntArray
@@ -131,8 +143,8 @@ def export_release(released: Release, target: Path, force: bool = False) -> Path
 
     Categories are numbered in the order of the release, with themselves as labels of the numbers; where all of them are
     whole numbers they are these. In parquet they are a dictionary in this order. A missing value is one of the format.
-    Names of columns that a package does not take are changed, and are the labels of their variables. What is written
-    can be read again as a source: it has the values of the release.
+    Labels of variables are those of the release. Names of columns that a package does not take are changed, and stand
+    in these labels. What is written can be read again as a source: it has the values and labels of the release.
 
     Parameters
     ----------
@@ -185,9 +197,8 @@ def cut_labels(released: Release, target: Path) -> str | None:
     package = _PACKAGES.get(target.suffix.lower())
     if package is None:
         return None
-    cut = package.cut_of(
-        _title(released), [one["name"] for one in released.package["resources"][0]["schema"]["fields"]]
-    )
+    fields = released.package["resources"][0]["schema"]["fields"]
+    cut = package.cut_of(_title(released), package.labels_of([(one["name"], _label(one)) for one in fields]))
     if not cut:
         return None
     where = (
@@ -195,7 +206,7 @@ def cut_labels(released: Release, target: Path) -> str | None:
         if package is _SPSS
         else f"a codebook has them whole: funnel export RELEASE FILE{_WHOLE}"
     )
-    most = f"{package.title} {package.unit} of a title and {package.variable} of a name"
+    most = f"{package.title} {package.unit} of a title and {package.variable} of a label"
     return f"{package.name} keeps {most}, and so only a part of the {listed(list(cut))}; {where}"
 
 
@@ -218,7 +229,7 @@ def variables_of(released: Release) -> list[Variable]:
         if not set(texts) <= place.keys():
             raise DataError(f"records have values of {field['name']!r} that datapackage.json lacks; fetch them again")
         of_texts = np.array([place[text] for text in texts], dtype=np.int64)
-        found.append(Variable(field["name"], field.get("description", ""), categories, of_texts[codes]))
+        found.append(Variable(field["name"], _label(field), field.get("description", ""), categories, of_texts[codes]))
     return found
 
 
@@ -237,6 +248,11 @@ def names_for(columns: Sequence[str], longest: int) -> list[str]:
         taken.add(name.lower())
         found.append(name)
     return found
+
+
+def _label(field: Mapping[str, Any]) -> str:
+    """What a field of a data package is about, or its name."""
+    return str(field.get("title", field["name"]))
 
 
 def _title(released: Release) -> str:
@@ -262,7 +278,10 @@ def _labelled(released: Release, variables: Sequence[Variable], ending: str, pac
             frame,
             str(path),
             file_label=package.cut(_title(released), package.title),
-            column_labels=[package.cut(one.column, package.variable) for one in variables],
+            column_labels=[
+                package.cut(label, package.variable)
+                for label in package.labels_of([(one.column, one.label) for one in variables])
+            ],
             variable_value_labels=labels,
             **more,
         )
@@ -281,7 +300,7 @@ def _spss(released: Release, variables: Sequence[Variable], compress: bool = Fal
                 "a file of Stata (.dta) instead"
             )
     privacy = released.privacy
-    cut = _SPSS.cut_of(_title(released), [one.column for one in variables])
+    cut = _SPSS.cut_of(_title(released), _SPSS.labels_of([(one.column, one.label) for one in variables]))
     said = [f"{released.package['name']} {released.version}, {privacy.guarantee}", privacy.meaning]
     said += [f"{what}: {whole}" for what, whole in cut.items()]
     note = [line for text in said for line in _lines(text)]
@@ -292,7 +311,7 @@ def _parquet(released: Release, variables: Sequence[Variable]) -> bytes:
     """One row group, so that a dictionary has all categories, those without records too, in their order."""
     fields, columns = [], []
     for one in variables:
-        described = {b"label": one.column, b"description": one.description}
+        described = {LABEL: one.label, b"description": one.description}
         if one.numbers is None:
             texts = [*one.labels.values()]
             place = np.cumsum(np.arange(len(one.categories)) != one.missing) - 1
@@ -333,6 +352,6 @@ _WRITERS: Mapping[str, Callable[[Release, Sequence[Variable]], bytes]] = {
     _WHOLE: lambda released, variables: codebook(
         released.package,
         released.privacy,
-        [(one.column, one.description, one.categories, one.counts) for one in variables],
+        [(one.column, one.label, one.description, one.categories, one.counts) for one in variables],
     ),
 }
