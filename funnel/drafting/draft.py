@@ -40,6 +40,7 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *([f"# {look.doubt}."] if look.doubt else []),
             "",
             *_names(name),
+            *_labels(look, choice),
             "",
             f"secret = {list_of_texts(choice.secret)}{_NOTE}what must not become known about a person",
             f"publish = {list_of_texts(choice.publish)}{_NOTE}what is released",
@@ -83,6 +84,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *([f"# {look.doubt}."] if look.doubt else []),
             "",
             *_names(name),
+            *_labels(look, choice),
             "",
             *_candidates(roles),
             f"publish = {list_of_texts(choice.publish)}",
@@ -121,6 +123,15 @@ def _names(name: str) -> list[str]:
         f'name = "{slug}"{_NOTE}the folder of the release: lower-case letters, digits, hyphens',
         f"title = {text_value(printable(name).strip() or 'Release')}",
         f'metadata.licence = "CC-BY-4.0"{_NOTE}the licence that the release is published under: choose',
+    ]
+
+
+def _labels(look: Look, choice: Choice) -> list[str]:
+    """What the file says that published columns are about."""
+    return [
+        f"metadata.labels.{toml_key(column.name)} = {text_value(column.label)}"
+        for column in look.columns
+        if column.label is not None and column.name in choice.publish
     ]
 
 
