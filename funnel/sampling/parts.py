@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.sampling.answers import Answers, answers
+from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import CodeArray, InputEncoder
-from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.draw_counts import CellCounts
 from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.output_columns import GROUP_ROWS, ReleaseWriter
 from funnel.sampling.partitions import Plan
 from funnel.sampling.random_words import WordArray
 from funnel.sampling.row_order import code_bits, order_words, released_order, sorted_pieces
@@ -64,9 +65,9 @@ class Done:
 
 
 def draw_partition(plan: Plan, index: int) -> Done:
-    """Draw the outputs of a partition: their codes as they stand, if the order is kept, else sorted by part."""
+    """Draw the outputs of a partition: encoded, if the order is kept, else sorted by part."""
     published = plan.published
-    name = f"partition-{index:05d}.codes"
+    name = f"partition-{index:05d}.{'codes' if plan.shuffle else 'parquet'}"
 
     def make(path: Path) -> Done:
         b, words = published.size, words_for(plan.keys)
@@ -82,7 +83,9 @@ def draw_partition(plan: Plan, index: int) -> Done:
             tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())
             bounds += write_by_part(path, tagged, plan.parts)
         else:
-            write_codes(path, (drawn.outputs for drawn in counted()))
+            with ReleaseWriter(path, published.columns()) as writer:
+                for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
+                    writer.write(chunk)
         counts = seen.counts.counts()
         cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()
         return Done(name, "", counts.n, cells, tuple(bounds), seen.words())
@@ -91,12 +94,14 @@ def draw_partition(plan: Plan, index: int) -> Done:
 
 
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
-    """Put the rows of a part, from all partitions, into their final order."""
-    name = f"part-{part:05d}.codes"
+    """Put the rows of a part, from all partitions, into their final order and encode them."""
+    published = plan.published
+    name = f"part-{part:05d}.parquet"
 
     def make(path: Path) -> Done:
-        codes = released_order(read_part(plan, part, drawn), plan.published.size, words_for(plan.keys))
-        write_codes(path, [codes])
+        codes = released_order(read_part(plan, part, drawn), published.size, words_for(plan.keys))
+        with ReleaseWriter(path, published.columns()) as writer:
+            writer.write(codes)
         return Done(name, "", len(codes))
 
     return _put(plan, name, make)
@@ -156,26 +161,6 @@ class _Seen:
     def words(self) -> tuple[WordStatistics, ...]:
         """Of the words of every purpose."""
         return tuple(one.statistics() for one in self._words.values())
-
-
-def write_codes(path: Path, codes: Iterable[OutputArray]) -> None:
-    """Write the codes of rows one after another."""
-    with path.open("wb", buffering=0) as file:
-        for some in codes:
-            write_rows(file, some)
-
-
-def read_codes(plan: Plan, done: Done) -> OutputArray:
-    """The codes of rows in their final order, as a worker wrote them.
-
-    Raises
-    ------
-    DataError
-        If the file is no longer what was written.
-    """
-    path = Path(plan.folder) / done.file
-    require_unchanged(path, done.digest)
-    return np.fromfile(path, dtype=ChannelSampler.output_type(plan.published.size))
 
 
 def write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:
