@@ -15,15 +15,18 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.rows import Row, save_as_they_come, table
+from benchmarks.whole_record_cases import WholeRecords
 from funnel import LIP, Alphabet, Attribute, Joint, Protocol, estimate, fit
 from funnel.errors import FunnelError
 from funnel.estimation.linear import Aimed
 from funnel.estimation.plain_counts import PlainCounts
+from funnel.estimation.plain_shares import plain_shares
 from funnel.estimation.regression import Family, LinearSource, regress
 from funnel.joint import FloatArray, IntArray
 
@@ -43,6 +46,22 @@ class Told:
     upper: FloatArray
 
 
+class Answers(NamedTuple):
+    """Published sets of values: counts (b,) of the outputs of a protocol."""
+
+    counts: IntArray
+    protocol: Protocol
+
+
+class Published(NamedTuple):
+    """A release: its mechanism, what it shows, and the values and counts that a naive analysis takes for true ones."""
+
+    mechanism: str
+    shown: PlainCounts | Answers
+    values: Alphabet
+    counts: IntArray
+
+
 @dataclass(frozen=True)
 class Regression:
     """A regression: its formula, family and event."""
@@ -57,12 +76,12 @@ class Regression:
         kind = "log odds ratio" if self.family == "logistic" and "+" not in self.formula else self.family
         return f"{kind}: {self.formula}"
 
-    def told(self, shown: IntArray, protocol: Protocol) -> Told:
-        """By counts of outputs."""
-        if protocol.is_invariant:
-            source = LinearSource.of_plain(PlainCounts.of(protocol, shown), True)
+    def told(self, shown: PlainCounts | Answers) -> Told:
+        """By published records."""
+        if isinstance(shown, PlainCounts):
+            source = LinearSource.of_plain(shown, True)
         else:
-            source = LinearSource.of_outputs(shown, protocol, True)
+            source = LinearSource.of_outputs(shown.counts, shown.protocol, True)
         found = regress(source, self.formula, family=self.family, event=self.event)
         return Told(found.coefficients, found.errors, found.lower, found.upper)
 
@@ -93,9 +112,12 @@ class Table:
         """As the page has it."""
         return f"shares: {' × '.join(self.columns)}"
 
-    def told(self, shown: IntArray, protocol: Protocol) -> Told:
-        """By counts of outputs."""
-        found = estimate(shown, protocol, self.columns, sampling=True)
+    def told(self, shown: PlainCounts | Answers) -> Told:
+        """By published records."""
+        if isinstance(shown, PlainCounts):
+            found = plain_shares(shown, self.columns, sampling=True)
+        else:
+            found = estimate(shown.counts, shown.protocol, self.columns, sampling=True)
         order = sorted(range(len(found.cells)), key=found.cells.__getitem__)
         return Told(*(part[order] for part in (found.frequencies, found.errors, found.lower, found.upper)))
 
@@ -133,6 +155,45 @@ class Case:
     questions: tuple[Question, ...]
     protocol: Callable[[Joint], Protocol]
 
+    @property
+    def everybody(self) -> tuple[Alphabet, IntArray]:
+        """The values of the population, and their counts."""
+        return self.population.inputs, self.population.counts.sum(axis=0)
+
+    def published(self, random: np.random.Generator) -> Published:
+        """The release of a sample."""
+        population = self.population
+        counts = random.multinomial(self.records, population.p.ravel()).reshape(population.counts.shape)
+        sample = Joint(counts, population.secret, population.inputs)
+        protocol = self.protocol(sample)
+        order = [protocol.inputs.symbols.index(symbol) for symbol in sample.inputs.symbols]
+        records = np.zeros(len(protocol.inputs), dtype=np.int64)
+        records[order] = counts.sum(axis=0)
+        channel = protocol.matrix.T / protocol.matrix.T.sum(axis=1, keepdims=True)
+        shown = random.multinomial(records, channel).sum(axis=0)
+        told = PlainCounts.of(protocol, shown) if protocol.is_invariant else Answers(shown, protocol)
+        return Published(protocol.mechanism, told, protocol.inputs, _taken_for_true(protocol, records, shown))
+
+
+@dataclass(frozen=True, eq=False)
+class WholeCase:
+    """The same of whole records, which are published by class, each with its secret."""
+
+    name: str
+    population: Joint
+    records: int
+    questions: tuple[Question, ...]
+
+    @property
+    def everybody(self) -> tuple[Alphabet, IntArray]:
+        """The values of the population, and their counts."""
+        return self.population.with_secret().inputs, self.population.counts.ravel()
+
+    def published(self, random: np.random.Generator) -> Published:
+        """The release of a sample, with classes of its own."""
+        plain = WholeRecords(self.population, self.records, Attribute(1.0), {}).drawn(random).plain
+        return Published("invariant, by class", plain, plain.values, plain.counts)
+
 
 def people() -> pd.DataFrame:
     """Columns of Adult in classes; ages and hours are numbers."""
@@ -144,12 +205,14 @@ def people() -> pd.DataFrame:
             "degree": np.where(found["education-num"] >= 13, "yes", "no"),
             "age": pd.cut(found["age"], [0, 30, 45, 120], labels=["25", "38", "55"]).astype(str),
             "hours": pd.cut(found["hours-per-week"], [0, 39, 120], labels=["25", "45"]).astype(str),
+            "education": found["education"].astype(str),
+            "occupation": found["occupation"].astype(str),
             "married": np.where(found["marital-status"].str.startswith("Married"), "yes", "no"),
         }
     )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[Case | WholeCase, ...]:
     """What is published, and how."""
     table = people()
     secret_too = Joint.from_table(table, ["income"], ["income", "degree", "sex", "age"])
@@ -167,11 +230,13 @@ def cases() -> tuple[Case, ...]:
         Regression("income ~ sex + hours", "logistic", ">50K"),
         Regression("hours ~ income * sex", "linear"),
     )
+    whole = Joint.from_table(table, ["income"], ["education", "degree", "sex", "age", "occupation", "hours", "married"])
     sets, answers = fit("optimal", beside, LIP(1.0)), fit("grr", work, LIP(0.5))
     return (
         Case("income is the secret and published", secret_too, 10_000, usual, _invariant),
         Case("marriage is the secret", beside, 48_842, usual, lambda sample: sets),
         Case("marriage is the secret", work, 20_000, hours, lambda sample: answers),
+        WholeCase("whole records, income is the secret and published", whole, 10_000, usual),
     )
 
 
@@ -184,8 +249,7 @@ def rows(releases: int = RELEASES) -> Iterator[Row]:
     for case in cases():
         seed = zlib.crc32(case.name.encode()) + len(case.population.inputs)
         random, found = np.random.default_rng(seed), []
-        everybody = case.population.inputs, case.population.counts.sum(axis=0)
-        truths = [one.counted(*everybody)[0] for one in case.questions]
+        truths = [one.counted(*case.everybody)[0] for one in case.questions]
         for _ in range(releases):
             found.append(_release(case, truths, random))
         mechanism = found[0][0]
@@ -211,22 +275,15 @@ def _two(held: FloatArray) -> list[float]:
     return [round(float(held.mean()), 4), round(float(held.min()), 4)]
 
 
-def _release(case: Case, truths: list[FloatArray], random: np.random.Generator) -> tuple[str, list[list[FloatArray]]]:
+def _release(
+    case: Case | WholeCase, truths: list[FloatArray], random: np.random.Generator
+) -> tuple[str, list[list[FloatArray]]]:
     """The mechanism of a release, and of each question what holds and how far estimates are off, in errors."""
-    population = case.population
-    counts = random.multinomial(case.records, population.p.ravel()).reshape(population.counts.shape)
-    sample = Joint(counts, population.secret, population.inputs)
-    protocol = case.protocol(sample)
-    order = [protocol.inputs.symbols.index(symbol) for symbol in sample.inputs.symbols]
-    records = np.zeros(len(protocol.inputs), dtype=np.int64)
-    records[order] = counts.sum(axis=0)
-    channel = protocol.matrix.T / protocol.matrix.T.sum(axis=1, keepdims=True)
-    shown = random.multinomial(records, channel).sum(axis=0)
-    naive = _taken_for_true(protocol, records, shown)
+    mechanism, shown, values, naive = case.published(random)
     told = []
     for question, truth in zip(case.questions, truths, strict=True):
-        found = question.told(shown, protocol)
-        counted, error = _naive(protocol.inputs, naive, question)
+        found = question.told(shown)
+        counted, error = _naive(values, naive, question)
         z = 1.959964
         told.append(
             [
@@ -236,7 +293,7 @@ def _release(case: Case, truths: list[FloatArray], random: np.random.Generator) 
                 (counted - truth) / error + np.zeros(len(truth)),
             ]
         )
-    return protocol.mechanism, told
+    return mechanism, told
 
 
 def _taken_for_true(protocol: Protocol, records: IntArray, shown: IntArray) -> IntArray:
@@ -267,6 +324,10 @@ def page(found: list[Row]) -> str:
         "one, the likeliest where it stands for a set, and computes usual errors. It misses the truth: by its errors",
         "where records are counted as usual, by its estimates elsewhere. Bias is the mean distance from the truth in",
         "standard errors, of the estimate with most.",
+        "",
+        "Whole records (seven columns and income) have a bias where classes of records do not determine a column:",
+        "[tables of a published secret](../../docs/columns.md#with-the-secret-itself) are nearly right on average, and",
+        "not exactly. Intervals of one coefficient of the logistic regression of income hold the truth in 91 %.",
         "",
         *table(_HEAD, map(_cells, found)),
     ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from benchmarks.whole_record_draws import draw_records, input_places, published_
 from funnel import LIP, Alphabet, Attribute, Joint, fit
 from funnel.donors.growing import record_classes
 from funnel.estimation.by_class import whole_records
+from funnel.estimation.plain_counts import PlainCounts
 from funnel.estimation.variance_ratios import table_ratio
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray
@@ -61,6 +63,30 @@ _SCHOOL = (
     "Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc Assoc-acdm Bachelors Masters"
 )
 YEARS = {name: number for number, name in enumerate([*_SCHOOL.split(), "Prof-school", "Doctorate"], 1)}
+
+
+class Drawn(NamedTuple):
+    """A release of whole records.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (c, a)
+        The sample.
+    plain : PlainCounts
+        Published records, counted.
+    row_of : ndarray of int
+        Of every published record its value among these.
+    values : ndarray of int
+        And among those of the population.
+    stayed : float
+        The share of records that are true.
+    """
+
+    counts: IntArray
+    plain: PlainCounts
+    row_of: IntArray
+    values: IntArray
+    stayed: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +138,7 @@ class WholeRecords:
     def _of_values(self, counts: IntArray) -> IntArray:
         return counts.ravel() if self.with_secret else counts.sum(axis=0)
 
-    def published(self, random: np.random.Generator) -> Shown:
+    def drawn(self, random: np.random.Generator) -> Drawn:
         """The release of a sample of the population, with classes and a protocol of its own."""
         counts = random.multinomial(self.records, self.population.p.ravel()).reshape(self.population.counts.shape)
         there = np.flatnonzero(counts.sum(axis=0))
@@ -137,6 +163,12 @@ class WholeRecords:
         published = published_table(donors, named, drawn)
         plain, row_of = whole_records(published, protocol)
         values = drawn.secrets * len(population.inputs) * self.with_secret + there[drawn.taken]
+        return Drawn(counts, plain, row_of, values, float(drawn.stayed.mean()))
+
+    def published(self, random: np.random.Generator) -> Shown:
+        """The same, as usual statistics of it are computed."""
+        population = self.population
+        counts, plain, row_of, values, stayed = self.drawn(random)
         # Every published record with every secret: also pairs that nobody was published with.
         width = len(population.secret) if self.with_secret else 1
         value = np.full((width, len(plain.counts) // width), -1)
@@ -149,7 +181,7 @@ class WholeRecords:
         return Shown(
             self._of_values(counts),
             np.bincount(values, minlength=len(self.values)),
-            float(drawn.stayed.mean()),
+            stayed,
             lambda influence: plain.ratio(influence[:, value]),
             partial(table_ratio, plain),
         )

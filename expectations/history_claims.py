@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from funnel.audit.files import read_json
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
-from funnel.pipeline.expectations.donor_answers import records_off, wrong_donors
+from funnel.pipeline.expectations.donor_answers import records_off, unread_cells, wrong_donors
 from funnel.pipeline.expectations.frequency_claims import table_of
 from funnel.pipeline.expectations.keyed_answers import misplaced_rows, snapshot_cells, wrong_answers
 from funnel.recount.expected import PARTS
@@ -143,7 +143,8 @@ def _people(finished: FinishedFolder) -> Iterator[Claim]:
     missing, erased = rows - people, gone.total()
     yield claim("missing", missing == erased, f"are {missing:,}, and {erased:,} of the records are forgotten")
     yield same("forgotten", finished.stated_history["forgotten"], erased)
-    yield claim("drawing", _drawn_as_forgotten(finished) == gone, "has others who are forgotten")
+    unread = gone + unread_cells(finished.entry)
+    yield claim("drawing", _drawn_as_forgotten(finished) == unread, "has others who are forgotten")
 
 
 def _drawn_as_forgotten(finished: FinishedFolder) -> Counter[int]:
@@ -199,9 +200,11 @@ def _drawing(finished: FinishedFolder) -> Iterator[Claim]:
         box = None if finished.frequencies is None else finished.frequencies.possible
         aimed_at = replace(finished.released, weights=target).level(finished.spec_text.promise, finished.public, box)
         yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
-    if finished.entry.classes is not None:
+    if finished.entry.classes is not None and finished.key is not None:
         published = count_published(finished.folder.data, finished.spec_text.whole)
-        more, less = records_off(finished.histories.entries, finished.snapshot, finished.spec_text.whole, published)
+        more, less = records_off(
+            finished.histories.entries, finished.snapshot, finished.spec_text.whole, published, finished.key
+        )
         right = not less and more == finished.stated_history["forgotten"]
         yield claim("records", right, f"of {more:,} are of nobody who stands for a person, and {less:,} are missing")
     yield claim("channels", _drawn_from_channels(finished), "that rows were drawn from are not those of the register")

@@ -314,7 +314,7 @@ def misplaced_rows(entry: Entry, key: RecordKey, snapshot: Snapshot) -> int:
     """
     parts = list(snapshot_cells(entry, snapshot))
     units, cells = (np.concatenate(some) for some in zip(*parts, strict=True))
-    place = _places_in_units(units, key)
+    place = places_in_units(units, key)
     due = set(zip(*(column.tolist() for column in (units[:, 0], units[:, 1], place, cells)), strict=True))
     table = pq.read_table(entry.rows, columns=["high", "low", "row", "cell"])
     return sum(row not in due for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
@@ -347,7 +347,7 @@ def values_of_first_rows(
             digests += key_digests(key, ([str(text) for text in texts] for texts, _ in known), kinds)
             codes += [met.setdefault(categories, len(met)) for _, categories in known]
     units = np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2)
-    first = np.bincount(np.array(codes, dtype=np.int64)[_places_in_units(units, key) == 1], minlength=len(met))
+    first = np.bincount(np.array(codes, dtype=np.int64)[places_in_units(units, key) == 1], minlength=len(met))
     values, missing = {column: Counter[str]() for column in spec.columns}, Counter[str]()
     for categories, count in zip(met, first.tolist(), strict=True):
         if spec.source.on_missing == "drop" and None in categories:
@@ -360,7 +360,7 @@ def values_of_first_rows(
     return values, missing
 
 
-def _places_in_units(units: Words, key: RecordKey) -> npt.NDArray[np.int64]:
+def places_in_units(units: Words, key: RecordKey) -> npt.NDArray[np.int64]:
     """Which row of its unit each is by the secret, from 1, of all rows in the order of the source."""
     number = _numbers(units)
     blocks = np.stack([number, np.zeros_like(number)], axis=1).astype("<u8")

@@ -95,6 +95,10 @@ def _history(figures: Mapping[str, Any], finished: Finished, promise: Promise) -
         if own is not None:
             # The claims about the register hold it to what the register tells.
             yield near("own", found["own"], own, step)
+        rare = finished.stated_history.get("rare")
+        yield claim("rare", (found["rare"] is None) == (rare is None), "is told of one row a person, or not told")
+        if rare is not None:
+            yield near("rare", found["rare"], rare / finished.public.rows, step)
         yield near("share_alone", found["share_alone"], 0.0 if finished.alone is None else finished.alone.share, step)
         budget = float(promise.budget)
         told = found["observers"]

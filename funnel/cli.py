@@ -295,13 +295,13 @@ def share_command(
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @json_option
 def export_command(release: Path, file: Path, force: bool, as_json: bool) -> None:
-    """Write the records of a published RELEASE to FILE for SPSS or Stata, or a DDI codebook of them.
+    """Write the records of a published RELEASE to FILE for SPSS, Stata or parquet, or a DDI codebook.
 
     RELEASE is the folder of a version, or of a series, whose latest version is meant. FILE ends in .sav or .zsav
-    (SPSS), .dta (Stata), or .xml (DDI-Codebook 2.5, for data archives). Categories are numbered in the order of the
-    release, with themselves as labels. A sentence names the title and the names of columns that SPSS or Stata cut:
-    whole they are in the notes of a file of SPSS, and in a codebook. The release is checked first: where a check of
-    funnel audit --public fails, nothing is written.
+    (SPSS), .dta (Stata), .parquet, or .xml (DDI-Codebook 2.5, for data archives). Categories are numbered in the order
+    of the release, with themselves as labels; missing values are those of the format. A sentence names the title and
+    the labels of columns that SPSS or Stata cut: whole they are in the notes of a file of SPSS, and in a codebook. The
+    release is checked first: where a check of funnel audit --public fails, nothing is written.
     """
     from contextlib import suppress
 

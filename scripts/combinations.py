@@ -35,7 +35,6 @@ THEOREMS = {
     "sees where a record of the same people goes on": "[theorem](history-theorems.md#followed-donors)",
     "adds up for an observer": "[theorem, and what is left](history-theorems.md#a-published-secret-over-versions)",
     "as the noisy tables say": "[figures](history-theorems.md#values-as-they-are-in-rows-of-a-unit)",
-    "need as many rows as that person": "[theorem and figures](history-theorems.md#whole-records-of-several-rows)",
     "how many rows a person has": "[figures without noise](history-theorems.md#observers-who-know-columns-of-one-row)",
 }
 _GUARANTEE = re.compile(r'"[a-z0-9]+(-[a-z]+)?:[^"]*"')

@@ -30,6 +30,7 @@ SAMPLE = (
     ("public-phone", "report.html", PHONE, False, None),
     ("public-dark", "report.html", PHONE, True, None),
     ("annex-desktop", "annex.html", (1100, 2400), False, None),
+    ("annex-standards", "annex.html", (1100, 3600), False, "frameworks"),
     ("annex-phone", "annex.html", PHONE, False, None),
     ("internal-desktop", "internal", DESK, False, None),
     ("internal-phone", "internal", PHONE, False, None),

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from funnel.errors import ReleaseRefused
+from funnel.errors import ReleaseRefused, SpecError
 from funnel.frequencies.public_counts import Frequencies
 from funnel.guarantees import parse_guarantee
-from funnel.history.corrected import PARTS, corrected, means
-from funnel.history.departures import declared_length, departures_of_people, departures_of_units
-from funnel.history.distributions import distributions_before
-from funnel.history.donor_step import donor_step, over_classes
-from funnel.history.drift import Drift
-from funnel.history.expected import Attending, Expected, answered
-from funnel.history.fitting import Fitted, fitted
+from funnel.history.donor_step import over_classes
+from funnel.history.expected import Expected
 from funnel.history.following import VersionTerms
 from funnel.history.step import HISTORY_COLUMN, Step, drawing_protocol
-from funnel.history.waves import Waves
-from funnel.joint import IntArray
 from funnel.measures.utilities import INFORMATION, Utility
 from funnel.naming import name_outputs
-from funnel.pipeline.tasks.drift import drift_of_others, drift_of_same, drift_of_units, public_drift, reported
+from funnel.pipeline.tasks.decided import FOLDER, decided, registered
+from funnel.pipeline.tasks.drift import drift_of_others, public_drift, reported
 from funnel.pipeline.tasks.estimate import count_snapshot
 from funnel.pipeline.tasks.found_history import found_history
-from funnel.pipeline.tasks.protect import protect_averages
-from funnel.pipeline.tasks.run import Draft, Followed, Forecast, Run
+from funnel.pipeline.tasks.run import Draft, Followed, Run
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
-from funnel.register.donor_rows import draw_donors
 from funnel.register.following import FORGOTTEN_CHANNEL, drawn_people, follow_snapshot
 from funnel.register.journal import Prepared
 from funnel.register.look_up import People, observe
-from funnel.register.predicting import predicted_people
 from funnel.register.preparing import EntryTerms, prepare_entry
 from funnel.register.register import Register
-from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
+from funnel.register.units import Units, drawn_units, observe_units
 from funnel.release.classes_document import chosen_by, classes_document
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, TakeOver
@@ -50,14 +40,9 @@ from funnel.release.inside import steps_off
 from funnel.release.protected import Protected
 from funnel.release.record import History
 from funnel.sampling.donors import STANDING_COLUMN
-from funnel.sampling.keyed import RecordKey
 from funnel.sampling.row_words import WordKeys, words_for
-from funnel.settings.version_settings import HistorySettings
 from funnel.solver.invariant import counted as counted_worth
 from funnel.tradeoff.fitted import FittedRows
-
-# In the workspace of the series, while a version is made: it says of every record what was published about it.
-FOLDER = "followed"
 
 
 @step
@@ -95,7 +80,7 @@ def follow(
     """
     if (known := _not_followed(run, decision, protected, protocol)) is not None:
         return known
-    spec, snapshot, frequencies, (register, _) = run.spec, run.snapshot, protected.frequencies, _registered(run)
+    spec, snapshot, frequencies, (register, _) = run.spec, run.snapshot, protected.frequencies, registered(run)
     key = run.record_key
     if key is None or snapshot.key_kinds is None:
         raise ValueError("people who are followed have record keys")
@@ -103,16 +88,15 @@ def follow(
         raise ValueError("a protocol that is followed reads the published columns alone")
     work = run.workspace / FOLDER
     terms = _terms(run, decision, frequencies, protocol, useful)
-    decided = _decided(run, protected, terms, people, key)
-    found, people, expected, donors = decided.step, decided.people, decided.expected, None
-    if found.own is None:
+    chosen = decided(run, protected, terms, people, key)
+    found, people, expected, donors = chosen.step, chosen.people, chosen.expected, chosen.donors
+    if donors is None:
         effective = found.channel
         public = _public(frequencies, found, effective)
         # What an output may come from is more than it is under the protocol of this version alone; its name says it.
         found = replace(found, channel=replace(found.channel, outputs=public.outputs))
         drawing = drawing_protocol(found)
     else:
-        donors = draw_donors(register, snapshot, people, found, key)
         effective, drawing = over_classes(found.channel), donors.drawing
         public = _public(frequencies, found, effective)
     followed = follow_snapshot(snapshot, people, found, key, work, tell, donors)
@@ -142,7 +126,7 @@ def follow(
         record,
         steps_off(public.weights, effective.weights),
     )
-    return Followed(drawn, decided.drift, found, people, decided.units, decided.forecast, decided.protected, donors)
+    return Followed(drawn, chosen.drift, found, people, chosen.units, chosen.forecast, chosen.protected, donors)
 
 
 def _not_followed(run: Run, decision: Draw | TakeOver, protected: Protected, protocol: Protocol) -> Followed | None:
@@ -160,24 +144,11 @@ def _not_followed(run: Run, decision: Draw | TakeOver, protected: Protected, pro
     return Followed(DrawnFrom.taken_over(decision.rows_of.place, snapshot, known))
 
 
-@dataclass(frozen=True, eq=False)
-class _Decided:
-    """What is drawn of everybody, before any file is made of it; see `Followed`."""
-
-    step: Step
-    people: People
-    drift: dict[str, Any] | None
-    expected: Fitted | None = None
-    units: tuple[Units, Waves] | None = None
-    forecast: Forecast | None = None
-    protected: Protected | None = None
-
-
 def _terms(
     run: Run, decision: Draw | TakeOver, frequencies: Frequencies, protocol: Protocol, useful: Utility
 ) -> VersionTerms:
     """What is asked of the version, whoever its people are."""
-    spec, (_, history) = run.spec, _registered(run)
+    spec, (_, history) = run.spec, registered(run)
     return VersionTerms(
         parse_guarantee(spec.guarantee.canonical),
         f"{spec.name}/{decision.version}",
@@ -189,90 +160,6 @@ def _terms(
         progress=tell,
         kept=FittedRows.within(run.workspace),
     )
-
-
-def _decided(
-    run: Run, protected: Protected, terms: VersionTerms, people: People | Units | None, key: RecordKey
-) -> _Decided:
-    """What is drawn of everybody who was looked up."""
-    if isinstance(people, Units):
-        return _decided_for_units(run, protected, terms, people, key)
-    if people is None:
-        raise ValueError("those who are followed were looked up")
-    whole = run.estimated.donors is not None
-    return (_decided_for_donors if whole else _decided_for_people)(run, protected, terms, people)
-
-
-def _drift(run: Run, frequencies: Frequencies, exact: Callable[[], Drift | None]) -> dict[str, Any] | None:
-    """Of exact counts where the register keeps such; noisy ones are compared with noisy ones."""
-    public = public_drift(run.earlier, frequencies)
-    return reported(run.spec, (None if frequencies.noise is not None else exact()) or public, public)
-
-
-def _decided_for_units(run: Run, protected: Protected, terms: VersionTerms, units: Units, key: RecordKey) -> _Decided:
-    """For people with several rows."""
-    spec, frequencies, (register, _) = run.spec, protected.frequencies, _registered(run)
-    drift = _drift(run, frequencies, lambda: drift_of_units(spec, register, units.first))
-    expected = expected_units(register, frequencies, spec.bounded_secrets, spec.is_robust_over_versions)
-    waves = follow_units(register, units, terms, key, spec.bounded_secrets, expected)
-    people = people_of(units, waves, run.snapshot, run.workspace / FOLDER)
-    told = None
-    if expected is not None:
-        predicted = expected.waves
-
-        def exact(epsilon: float) -> tuple[IntArray, int]:
-            distribution = frequencies.joint.p_input
-            length = declared_length(waves.step.channel, distribution, sum(predicted), len(predicted), epsilon)
-            inputs = units.cells % len(distribution)
-            return departures_of_units(waves.step, units.rows.units, waves.before, inputs, length), length
-
-        told = protect_averages(run, protected, "departures", exact)
-    return _Decided(waves.step, people, drift, waves.fitted, (units, waves), protected=told)
-
-
-def _decided_for_people(run: Run, protected: Protected, terms: VersionTerms, people: People) -> _Decided:
-    """For people with one row each."""
-    spec, frequencies, (register, history) = run.spec, protected.frequencies, _registered(run)
-    changes, secrets = people.observed.changes, spec.bounded_secrets
-    drift = _drift(run, frequencies, lambda: drift_of_same(spec, register, run.estimated.joint, changes))
-    tell("following histories")
-    if frequencies.noise is None:
-        asked = replace(people.observed, observers=register.observers(history.observers), secrets=secrets)
-        return _Decided(terms.decide(register.past, asked), people, drift)
-    who, expected_now = predicted_people(register, frequencies, secrets, robust=spec.is_robust_over_versions)
-    real = people.observed.known_by(frequencies.joint, expected_now.changes)
-    expected = fitted(terms.decide(register.past, expected_now), real, terms.utility)
-    put_right = None
-    if register.entries and not terms.aim.is_invariant:
-
-        def exact(epsilon: float) -> tuple[IntArray, int]:
-            distribution = frequencies.joint
-            length = declared_length(expected.step.channel, distribution.p_input, distribution.n, 1, epsilon)
-            return departures_of_people(expected.step, length), length
-
-        put_right = protect_averages(run, protected, "departures", exact)
-    elif register.entries:
-        put_right = protect_averages(run, protected, "means", lambda _: (means(expected.step), PARTS))
-        told = put_right.frequencies.means
-        if told is None:
-            raise ValueError("means that were protected are there")
-        expected = corrected(expected, told.counts)
-    forecast = _forecast(who, expected.predicted)
-    return _Decided(expected.step, people, drift, expected, forecast=forecast, protected=put_right)
-
-
-def _decided_for_donors(run: Run, protected: Protected, terms: VersionTerms, people: People) -> _Decided:
-    """For whole records of people with one row each, whose counts have no noise."""
-    spec, frequencies, (register, _) = run.spec, protected.frequencies, _registered(run)
-    changes = people.observed.changes
-    drift = _drift(run, frequencies, lambda: drift_of_same(spec, register, run.estimated.joint, changes))
-    return _Decided(donor_step(register.past, people.observed, terms), people, drift)
-
-
-def _registered(run: Run) -> tuple[Register, HistorySettings]:
-    if run.register is None or run.spec.history is None:
-        raise ValueError("people who are followed are in a register")
-    return run.register, run.spec.history
 
 
 def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
@@ -292,18 +179,16 @@ def look_up(run: Run, decision: Draw | TakeOver) -> People | Units | None:
         return None
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
     register.require_alike(whole=run.estimated.donors is not None)
+    several = spec.follows_units or any(entry.units is not None for entry in register.entries)
+    if several and register.entries and run.estimated.donors is not None:
+        raise SpecError(
+            f"the register {register.name} has a version about these people, and a later one of whole records of "
+            "several rows of a person is not there yet: a donor may come again with another number of rows; keep the "
+            "version that is there, or release one of other people under another name and register"
+        )
     if spec.follows_units:
         return observe_units(register, snapshot, run.estimated.joint, key, run.spec.one_secret, tell)
     return observe(register, snapshot, run.estimated.joint, run.workspace / FOLDER, tell)
-
-
-def _forecast(who: Attending, predicted: Step) -> Forecast:
-    """Which histories are expected after a version."""
-    distributions = distributions_before(
-        predicted.past, who.nodes, predicted.joint, predicted.observed.changes
-    ).values.sum(axis=1)
-    nodes, outputs, people, others = answered(who, distributions, predicted.library, predicted.drawn_from)
-    return Forecast(who, nodes, outputs, people, others)
 
 
 def entry_of(run: Run, draft: Draft) -> Prepared | None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver
+from funnel.findings.followed import ExpectedHistory, ExpectedObserver, FoundHistory, FoundObserver, FoundRow
 from funnel.history.fitting import Fitted
 from funnel.history.possible_rows import share_that_is_open
 from funnel.history.step import Step
@@ -38,6 +38,10 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
         **{name: getattr(found, name) for name in _AS_FOUND},
         units=found.opening.joint.n if found.waves else None,
         own=found.own,
+        rare=_rare(found, people),
+        rows=tuple(
+            FoundRow(one.joint.n, one.histories, one.level.value, one.own) for one in found.waves if one.own is not None
+        ),
         moved_level=_finite(found.moved_level),
         expected=None if expected is None else _expected(expected),
         observers=tuple(
@@ -45,6 +49,13 @@ def found_history(register: Register, people: People, found: Step, expected: Fit
             for one in found.by_observer
         ),
     )
+
+
+def _rare(found: Step, people: People) -> int | None:
+    """Rows of people with a rare number of rows, where whole records of people with several are published."""
+    if found.own is None or not found.waves or found.observed.silent is None:
+        return None
+    return int(found.observed.silent.sum()) - people.forgotten
 
 
 def _secret_of(found: Step) -> Alphabet:

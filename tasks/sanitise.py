@@ -33,7 +33,6 @@ def sanitise(run: Run, decision: Draw | TakeOver, drawn: DrawnFrom, folder: Rele
         run.spec,
         drawn,
         folder,
-        run.workspace,
         record_key=run.record_key,
         secret=run.estimated.joint.secret,
         progress=tell,

@@ -113,11 +113,16 @@ class Combination:
             return tuple(_NUMBERED.findall(str(error))) or (str(error),)
         return ()
 
+    @property
+    def versions(self) -> int:
+        """How many are released: of whole records of people with several rows there is no second one yet."""
+        return 1 if self.people == SINGLE or (self.width, self.people) == (WHOLE, UNITS) else 2
+
     def release(self, folder: Path) -> list[ReleaseFolder]:
         """Release a wave, and another one where there is more than one version."""
         folder.mkdir(parents=True)
         made = []
-        for number in range(1 if self.people == SINGLE else 2):
+        for number in range(self.versions):
             pq.write_table(self.source(number), folder / _SOURCE)
             path = folder / "people.toml"
             path.write_text(self.spec, encoding="utf-8")

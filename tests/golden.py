@@ -32,6 +32,7 @@ from funnel.sampling import random_words
 from tests import chance, waves
 from tests.projects import make_project
 from tests.sabotage import scenes
+from tests.unit_panels import waves_as_rows
 from tests.waves import WAVES, wave
 
 STORED = Path(__file__).with_suffix(".json")
@@ -51,6 +52,10 @@ def _two_waves() -> list[pa.Table]:
     return [wave(year, _PEOPLE) for year in WAVES[:2]]
 
 
+def _visits() -> list[pa.Table]:
+    return [waves_as_rows(_PEOPLE)]
+
+
 RELEASES: Mapping[str, tuple[str, Sources]] = {
     "counted as usual": (scenes.INVARIANT_SPEC, _once),
     "in the order of the source, by variance": (
@@ -60,6 +65,7 @@ RELEASES: Mapping[str, tuple[str, Sources]] = {
     "whole records with their secret, keyed": (scenes.WITH_SECRET_SPEC, _once),
     "two versions about the same people, under noise": (scenes.YEARS, _two_waves),
     "two versions of whole records about the same people": (scenes.DONOR_YEARS, _two_waves),
+    "whole records of several rows of people": (scenes.DONOR_ROWS, _visits),
 }
 """The spec of each release, and the sources of its versions."""
 

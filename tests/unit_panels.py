@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from funnel.guarantees.base import Guarantee
 from funnel.history.donor_units import UnitRecords, publish_units
 from funnel.recount.followed_donors import DonorFigures, DonorFindings
 from funnel.recount.unit_donors import Row, UnitRelease, judge_units
 from tests.donor_panels import RATES, SECRET, ByLetter, class_of
+from tests.waves import WAVES, wave
 
 
 def visits(units: int, seed: int, most: int = 3, rare: int = 2) -> pa.Table:
@@ -59,3 +61,44 @@ def plain_release(
 
 def judged_rows(found: UnitRecords, table: pa.Table, guarantee: Guarantee) -> DonorFindings:
     return judge_units(str(guarantee), class_of, ByLetter.names, plain_release(found, table))
+
+
+def waves_as_rows(people: int, most: int = 3, rare: int = 2) -> pa.Table:
+    """The first waves of a panel as rows of its people, in no order; some people have more rows than all others."""
+    table = pa.concat_tables([wave(year, people) for year in WAVES[:most]])
+    counts = table["id"].value_counts()
+    always = [one["values"] for one in counts.to_pylist() if one["counts"] == most]
+    some = table.filter(pc.is_in(table["id"], pa.array(always[:rare], table["id"].type)))
+    table = pa.concat_tables([table, *[some] * bool(rare)])
+    return table.take(np.random.default_rng(7).permutation(len(table)))
+
+
+VISITS = """
+name = "visits"
+title = "Visits of a test"
+secret = ["outwork"]
+publish = "auto"
+unit = ["id"]
+guarantee = "lip:0.4"
+mechanism = "invariant"
+
+[groups]
+min_records = 60
+
+[source]
+path = "people.parquet"
+
+[frequencies]
+protection = "none"
+
+[disclosure]
+on_breach = "report"
+
+[metadata]
+licence = "CC-BY-4.0"
+
+[history]
+people = "same"
+budget_fraction = 0.8
+"""
+"""The spec of whole records of people with several rows."""

@@ -14,6 +14,7 @@ from benchmarks.rows import Row, table
 TABLES = ("adult", "census", "movers")
 # Those of an attacker who is not told which record is the target's.
 SEARCHES = ("table", "nearest", "classifier")
+ATTACKS = (*SEARCHES, "own record")
 _TEXT = """# Risk and usefulness compared with other methods
 
 {intro}
@@ -143,6 +144,18 @@ def _risks(row: Row) -> list[str]:
     ]
 
 
+def _each_attack(row: Row) -> list[str]:
+    """The gain of every attack, of all targets and of rare ones; nothing where an attack cannot be made."""
+    return [
+        row["method"],
+        *(
+            _gain(tally_of(row, attack, who)) if attack in row["attacks"] else ""
+            for attack in ATTACKS
+            for who in ("all", "rare")
+        ),
+    ]
+
+
 def _uses(row: Row) -> list[str]:
     errors, scores = row["errors"], row["sdmetrics"]
     return [
@@ -240,6 +253,13 @@ def _section(rows: list[Row], findings: str) -> list[str]:
                 "difference",
             ],
             map(_risks, measured),
+        ),
+        "",
+        "Each attack alone, on all targets and on rare ones:",
+        "",
+        *table(
+            ["method", *(f"{attack}{who}" for attack in ATTACKS for who in ("", ", rare"))],
+            map(_each_attack, measured),
         ),
         "",
         "Error of tables, regression, SDMetrics, and seconds of processor time of a release:",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from funnel.joint import IntArray
 from funnel.release.handouts.citation import publisher
 from funnel.release.privacy_block import PrivacyBlock
+from funnel.settings.source import SourceSettings
 
+# What a release calls a value that is not there; files for analysts have their own way to say so.
+MISSING: Final[str] = SourceSettings.model_fields["missing_label"].default
 _NAMESPACE = "ddi:codebook:2_5"
 _XML = "http://www.w3.org/XML/1998/namespace"
-Described = tuple[str, str, Sequence[str], IntArray]
-"""A column: its name, what it says, its categories, and the records of each."""
+Described = tuple[str, str, str, Sequence[str], IntArray]
+"""A column: its name, what it is about, how it was made, its categories, and the records of each."""
 
 
 def codebook(package: Mapping[str, Any], privacy: PrivacyBlock, columns: Iterable[Described]) -> bytes:
@@ -24,7 +27,7 @@ def codebook(package: Mapping[str, Any], privacy: PrivacyBlock, columns: Iterabl
     package : JSON object
         Content of ``datapackage.json``.
     privacy : PrivacyBlock
-    columns : iterable of (name, description, categories, counts)
+    columns : iterable of (name, label, description, categories, counts)
     """
     columns = list(columns)
     # A name in XML begins with a letter.
@@ -75,14 +78,14 @@ def _citation(parent: ET.Element, title: str, package: Mapping[str, Any]) -> Non
 
 
 def _variable(parent: ET.Element, number: str, column: Described) -> None:
-    name, description, categories, counts = column
+    name, label, description, categories, counts = column
     variable = _under(parent, "var", ID=number, name=name, files="F1", intrvl="discrete")
-    _under(variable, "labl", name)
+    _under(variable, "labl", label)
     _under(variable, "sumStat", str(int(counts.sum())), type="vald")
     if description:
         _under(variable, "txt", description)
     for text, count in zip(categories, counts.tolist(), strict=True):
-        category = _under(variable, "catgry")
+        category = _under(variable, "catgry", **({"missing": "Y"} if text == MISSING else {}))
         _under(category, "catValu", text)
         _under(category, "catStat", str(count), type="freq")
     _under(variable, "varFormat", type="character")

@@ -1,7 +1,8 @@
-"""Exported: the records of a release as a labelled file of SPSS or Stata, or their description as a DDI codebook."""
+"""Exported: the records of a release as a labelled file of SPSS, Stata or parquet, or a DDI codebook of them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from funnel.analysis.codebook import codebook
+from funnel.analysis.codebook import MISSING, codebook
 from funnel.errors import DataError, OutputError, PipelineError, SpecError
-from funnel.joint import IntArray
+from funnel.joint import FloatArray, IntArray
+from funnel.readers.formats.loaded import LABEL, LABELS
 from funnel.release.files import write_whole
+from funnel.settings.disclosure_rules import BoolArray
 from funnel.wording import listed
 
 if TYPE_CHECKING:
@@ -53,10 +58,18 @@ class _Package:
             text = text[:-1]
         return text
 
-    def cut_of(self, title: str, columns: Iterable[str]) -> dict[str, str]:
+    def labels_of(self, columns: Sequence[tuple[str, str]]) -> list[str]:
+        """The labels of variables: what a column is about, after its name where the package does not take that."""
+        names = names_for([name for name, _ in columns], self.letters)
+        return [
+            label if name in (taken, label) else f"{name}: {label}"
+            for taken, (name, label) in zip(names, columns, strict=True)
+        ]
+
+    def cut_of(self, title: str, labels: Iterable[str]) -> dict[str, str]:
         """The texts that have no room whole, by what they are."""
         found = {} if self.fits(title, self.title) else {"title": title}
-        return found | {f"name of column {k}": c for k, c in enumerate(columns, 1) if not self.fits(c, self.variable)}
+        return found | {f"label of column {k}": c for k, c in enumerate(labels, 1) if not self.fits(c, self.variable)}
 
 
 _SPSS: Final = _Package("SPSS", 64, 64, 255, "bytes")
@@ -71,8 +84,11 @@ class Variable:
     Attributes
     ----------
     column : str
-        Its name in the release, which is the label of the variable.
+        Its name in the release.
+    label : str
+        What it is about as the publisher says it, or its name.
     description : str
+        How it was made.
     categories : tuple of str
         In their order.
     codes : ndarray of int64, shape (records,)
@@ -80,26 +96,41 @@ class Variable:
     """
 
     column: str
+    label: str
     description: str
     categories: tuple[str, ...]
     codes: IntArray
 
     @cached_property
+    def missing(self) -> int:
+        """The place of the category of missing values; -1 where there is none."""
+        return self.categories.index(MISSING) if MISSING in self.categories else -1
+
+    @cached_property
     def numbers(self) -> IntArray | None:
-        """What every category is where all are whole numbers; None else, and they are numbered from 1."""
-        if not all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in self.categories):
+        """What every category is where all but the missing one, which is 0, are whole numbers; None else."""
+        texts = ["0" if place == self.missing else text for place, text in enumerate(self.categories)]
+        if not all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in texts):
             return None
-        return np.array([int(text) for text in self.categories], dtype=np.int64)
+        return np.array([int(text) for text in texts], dtype=np.int64)
 
     @property
     def labels(self) -> dict[int, str]:
-        """Labels by number; none where the numbers say themselves what they are."""
-        return {} if self.numbers is not None else dict(enumerate(self.categories, 1))
+        """Labels by number, from 1; none where the numbers say themselves what they are, or that a value is missing."""
+        if self.numbers is not None:
+            return {}
+        return {place + 1: text for place, text in enumerate(self.categories) if place != self.missing}
 
     @property
-    def values(self) -> IntArray:
-        """The number of every record."""
-        return self.codes + 1 if self.numbers is None else self.numbers[self.codes]
+    def is_missing(self) -> BoolArray:
+        """Which records have no value."""
+        return np.equal(self.codes, self.missing)
+
+    @property
+    def values(self) -> IntArray | FloatArray:
+        """The number of every record; NaN for missing ones, if there are any."""
+        values = self.codes + 1 if self.numbers is None else self.numbers[self.codes]
+        return np.where(self.is_missing, np.nan, values) if self.is_missing.any() else values
 
     @property
     def counts(self) -> IntArray:
@@ -111,14 +142,15 @@ def export_release(released: Release, target: Path, force: bool = False) -> Path
     """Write the records of a release to a labelled file, or a DDI codebook of them, by how the name of the file ends.
 
     Categories are numbered in the order of the release, with themselves as labels of the numbers; where all of them are
-    whole numbers they are these. Names of columns that a package does not take are changed, and are the labels of
-    their variables. What is written can be read again as a source: it has the values of the release.
+    whole numbers they are these. In parquet they are a dictionary in this order. A missing value is one of the format.
+    Labels of variables are those of the release. Names of columns that a package does not take are changed, and stand
+    in these labels. What is written can be read again as a source: it has the values and labels of the release.
 
     Parameters
     ----------
     released : Release
     target : Path
-        A file that ends in .sav or .zsav (SPSS), .dta (Stata) or .xml (DDI-Codebook 2.5).
+        A file that ends in .sav or .zsav (SPSS), .dta (Stata), .parquet, or .xml (DDI-Codebook 2.5).
     force : bool
         Whether a file that is there is written over.
 
@@ -139,7 +171,9 @@ def export_release(released: Release, target: Path, force: bool = False) -> Path
     """
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
-        raise SpecError(f"{target} ends in none of {', '.join(_WRITERS)}; name a file of SPSS, Stata or a codebook so")
+        raise SpecError(
+            f"{target} ends in none of {', '.join(_WRITERS)}; name a file of SPSS, Stata, parquet or a codebook so"
+        )
     if target.exists() and not force:
         raise SpecError(f"{target} is there already; name another file, or write over it with --force")
     content = write(released, variables_of(released))
@@ -163,9 +197,8 @@ def cut_labels(released: Release, target: Path) -> str | None:
     package = _PACKAGES.get(target.suffix.lower())
     if package is None:
         return None
-    cut = package.cut_of(
-        _title(released), [one["name"] for one in released.package["resources"][0]["schema"]["fields"]]
-    )
+    fields = released.package["resources"][0]["schema"]["fields"]
+    cut = package.cut_of(_title(released), package.labels_of([(one["name"], _label(one)) for one in fields]))
     if not cut:
         return None
     where = (
@@ -173,7 +206,7 @@ def cut_labels(released: Release, target: Path) -> str | None:
         if package is _SPSS
         else f"a codebook has them whole: funnel export RELEASE FILE{_WHOLE}"
     )
-    most = f"{package.title} {package.unit} of a title and {package.variable} of a name"
+    most = f"{package.title} {package.unit} of a title and {package.variable} of a label"
     return f"{package.name} keeps {most}, and so only a part of the {listed(list(cut))}; {where}"
 
 
@@ -196,7 +229,7 @@ def variables_of(released: Release) -> list[Variable]:
         if not set(texts) <= place.keys():
             raise DataError(f"records have values of {field['name']!r} that datapackage.json lacks; fetch them again")
         of_texts = np.array([place[text] for text in texts], dtype=np.int64)
-        found.append(Variable(field["name"], field.get("description", ""), categories, of_texts[codes]))
+        found.append(Variable(field["name"], _label(field), field.get("description", ""), categories, of_texts[codes]))
     return found
 
 
@@ -215,6 +248,11 @@ def names_for(columns: Sequence[str], longest: int) -> list[str]:
         taken.add(name.lower())
         found.append(name)
     return found
+
+
+def _label(field: Mapping[str, Any]) -> str:
+    """What a field of a data package is about, or its name."""
+    return str(field.get("title", field["name"]))
 
 
 def _title(released: Release) -> str:
@@ -240,7 +278,10 @@ def _labelled(released: Release, variables: Sequence[Variable], ending: str, pac
             frame,
             str(path),
             file_label=package.cut(_title(released), package.title),
-            column_labels=[package.cut(one.column, package.variable) for one in variables],
+            column_labels=[
+                package.cut(label, package.variable)
+                for label in package.labels_of([(one.column, one.label) for one in variables])
+            ],
             variable_value_labels=labels,
             **more,
         )
@@ -259,11 +300,33 @@ def _spss(released: Release, variables: Sequence[Variable], compress: bool = Fal
                 "a file of Stata (.dta) instead"
             )
     privacy = released.privacy
-    cut = _SPSS.cut_of(_title(released), [one.column for one in variables])
+    cut = _SPSS.cut_of(_title(released), _SPSS.labels_of([(one.column, one.label) for one in variables]))
     said = [f"{released.package['name']} {released.version}, {privacy.guarantee}", privacy.meaning]
     said += [f"{what}: {whole}" for what, whole in cut.items()]
     note = [line for text in said for line in _lines(text)]
     return _labelled(released, variables, ".sav", _SPSS, note=note, compress=compress)
+
+
+def _parquet(released: Release, variables: Sequence[Variable]) -> bytes:
+    """One row group, so that a dictionary has all categories, those without records too, in their order."""
+    fields, columns = [], []
+    for one in variables:
+        described = {LABEL: one.label, b"description": one.description}
+        if one.numbers is None:
+            texts = [*one.labels.values()]
+            place = np.cumsum(np.arange(len(one.categories)) != one.missing) - 1
+            codes = pa.array(place[one.codes].astype(np.int32), mask=one.is_missing)
+            columns.append(pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string())))
+            described[LABELS] = json.dumps(texts, ensure_ascii=False)
+        else:
+            columns.append(pa.array(one.numbers[one.codes], mask=one.is_missing))
+        fields.append(pa.field(one.column, columns[-1].type, metadata=described))
+    privacy = released.privacy
+    said = {"title": _title(released), "bound": privacy.guarantee, "meaning": privacy.meaning}
+    table = pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=said))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=max(1, table.num_rows))
+    return bytes(sink.getvalue())
 
 
 def _lines(text: str) -> list[str]:
@@ -285,9 +348,10 @@ _WRITERS: Mapping[str, Callable[[Release, Sequence[Variable]], bytes]] = {
     ".sav": _spss,
     ".zsav": lambda released, variables: _spss(released, variables, compress=True),
     ".dta": _stata,
+    ".parquet": _parquet,
     _WHOLE: lambda released, variables: codebook(
         released.package,
         released.privacy,
-        [(one.column, one.description, one.categories, one.counts) for one in variables],
+        [(one.column, one.label, one.description, one.categories, one.counts) for one in variables],
     ),
 }

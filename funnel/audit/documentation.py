@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.audit.check import Found, check
 from funnel.audit.files import read_document
-from funnel.audit.package import FREE
+from funnel.audit.package import FREE, fields_of
 from funnel.recount.documentation import documentation_again
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.promise import read_settings
@@ -51,11 +51,15 @@ def previous_version(folder: ReleaseFolder, package: dict[str, Any], facts: Cont
 
 @check("texts", "internal")
 def check_texts(known: AuditContext) -> Found:
-    """Title, licence, contact and sources are those of the spec."""
+    """Title, licence, contact, sources and labels are those of the spec."""
     package, said = known.package, declared_texts(known.evidence.spec.text)
     keys = sorted(set(said) | ({*FREE, "name"} & set(package)))
     yield from (f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key))
-    return "title, licence, contact and sources as in the spec"
+    labels = read_settings(known.evidence.spec.text).get("metadata", {}).get("labels", {})
+    for field in fields_of(package, "data/records.parquet"):
+        if field.get("title") != labels.get(field["name"]):
+            yield f"the label of {field['name']!r} is not that of the spec"
+    return "title, licence, contact, sources and labels as in the spec"
 
 
 def declared_texts(text: str) -> dict[str, Any]:

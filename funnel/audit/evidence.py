@@ -216,9 +216,9 @@ def check_findings(known: AuditContext) -> Found:
     # beta: whether it holds for the true ones as well is no part of that.
     if proven is None and not found.holds:
         yield "they say that the guarantee does not hold"
-    # Those who are forgotten draw from what depends on nothing, as records outside the alphabet do.
-    forgotten = 0 if found.history is None else found.history.forgotten
-    if (found.rows, found.outside + forgotten) != (evidence.pairs.n, evidence.pairs.outside):
+    # Those who are forgotten draw from what depends on nothing, as records outside the alphabet do; so do rare rows.
+    unread = 0 if found.history is None else found.history.forgotten + (found.history.rare or 0)
+    if (found.rows, found.outside + unread) != (evidence.pairs.n, evidence.pairs.outside):
         yield "their number of records is not that of the draw"
     if not is_level(found.level, level.nats, close=_RELATIVE):
         yield "their level is not the one that is found now"

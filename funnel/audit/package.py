@@ -302,6 +302,12 @@ def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
     return {"funnel:numbers": told} if right else {}
 
 
+def _label(said: Any) -> dict[str, str]:
+    """What the publisher says a column is about, where that is one line of text."""
+    told = said.get("title") if isinstance(said, dict) else None
+    return {"title": told} if isinstance(told, str) and told.strip() and told.isprintable() else {}
+
+
 def _schema(
     texts: Mapping[str, Sequence[str]],
     meaning: str,
@@ -311,15 +317,16 @@ def _schema(
 ) -> dict[str, Any]:
     fields = []
     for j, (column, of_column) in enumerate(texts.items()):
-        values = [cell(text) for text in of_column]
+        values, written = [cell(text) for text in of_column], said[j] if j < len(said) else {}
         fields.append(
             {
                 "name": cell(column),
+                **_label(written),
                 "type": "string",
                 "description": meaning.format(column),
                 "categories": values,
                 "constraints": {"required": True, "enum": values},
-                **_numbers(said[j] if j < len(said) else {}, known.get(column, frozenset())),
+                **_numbers(written, known.get(column, frozenset())),
             }
         )
     return {"fieldsMatch": "exact", "fields": fields, "missingValues": []}

@@ -160,6 +160,7 @@ UNTOLD = {
     "how many whole records are people's own, but that they are no more than those whose class stays": (
         "figures.history.own"
     ),
+    "how many records are of people with a rare number of rows": ("figures.history.rare"),
     "what people who are in several versions add up to, and for which observers": (
         "figures.history.observers.#.outside_at_most figures.history.observers.#.bounded "
         "figures.history.observers.#.level_of_all"

@@ -10,7 +10,7 @@ from functools import partial
 from funnel.drafting.coarse import NAMED, Coarse, coarse, plain
 from funnel.drafting.limits import SHARE, VALUES, by_category, columns_within, value_notes
 from funnel.drafting.look import Column, Look
-from funnel.drafting.people import People, RowsOfPeople, people_of
+from funnel.drafting.people import People, RowsOfPeople, people_of, records_of_class
 from funnel.drafting.periods import day_forms
 from funnel.drafting.roles import Roles
 from funnel.errors import SpecError
@@ -181,7 +181,8 @@ def _choose(
         if base.noise:
             values, several, rarest, open_to = of_secret(-(-_SECRET_PEOPLE * look.rows // persons), _RAREST)
             base = replace(base, coarse=tuple(values))
-        kept = _over_versions(base, chosen, look.rows, min(most, open_to), publish, answers.people)
+        of_class = None if rows is None or not people.unit else records_of_class(rows)
+        kept = _over_versions(base, chosen, look.rows, min(most, open_to), publish, answers.people, of_class)
         if kept is not None and kept.min_records is None:
             cells = math.prod(one.size for one in kept.coarse if one.column in kept.publish)
             notes = (*kept.notes, *_of_merged_secrets(values, columns), *_of_few_records(values, rarest, cells))
@@ -267,12 +268,18 @@ def _rarest(one: Coarse, column: Column) -> int:
 
 
 def _over_versions(
-    base: Choice, chosen: Sequence[Column], rows: int, most: int, asked: Sequence[str], people: str | None
+    base: Choice,
+    chosen: Sequence[Column],
+    rows: int,
+    most: int,
+    asked: Sequence[str],
+    people: str | None,
+    of_class: int | None,
 ) -> Choice | None:
     """Where the same people come again: under a bound that can be kept over versions; None if this can be one version.
 
-    Columns that have too many values together are published as whole records, or the first ones of them where people
-    have several rows, unless this can be one version alone.
+    Columns that have too many values together are published as whole records, unless this can be one version alone;
+    where people have several rows the first ones of them, unless whole records can have classes of so many records.
     """
     may_be_one = people is None and not base.unit and base.wave is None
     fitted = columns_within(chosen, rows, most, 2)
@@ -289,12 +296,15 @@ def _over_versions(
         "thousand people after a few versions, and those for observers who know columns (srlip) less than this one."
     )
     notes = base.notes
-    if fitted is None and not base.unit:
+    if fitted is None and (not base.unit or of_class is not None):
         later = (
-            "in later versions tables of single columns may be off by about a standard error; name fewer columns with "
-            "--publish for tables that are right on average in all of them"
+            "tables of single columns may be off by a standard error or two, and there is no later version about the "
+            "same people; name fewer columns with --publish for later ones, and for tables that are right on average"
+            if base.unit
+            else "in later versions tables of single columns may be off by about a standard error; name fewer columns "
+            "with --publish for tables that are right on average in all of them"
         )
-        return _whole(replace(base, notes=(*notes, later)), chosen, rows)
+        return _whole(replace(base, notes=(*notes, later)), chosen, rows, of_class)
     if fitted is None:
         first = next(k for k in range(len(chosen), 0, -1) if columns_within(chosen[:k], rows, most, 2) is not None)
         left = listed(column.name for column in chosen[first:])
@@ -334,18 +344,21 @@ def _with_secret(base: Choice, chosen: Sequence[Column], rows: int, most: int) -
     return replace(base, coarse=(*base.coarse, *fitted), why={**base.why, "guarantee": reason})
 
 
-def _whole(base: Choice, chosen: Sequence[Column], rows: int) -> Choice:
-    """Whole records, drawn by class."""
+def _whole(base: Choice, chosen: Sequence[Column], rows: int, of_class: int | None = None) -> Choice:
+    """Whole records, drawn by class; ``of_class``: records that one needs where people have several rows."""
     why = {
         "guarantee": whole_reason(base, ()),
         "mechanism": "Many columns: a record is published as it is, or as that of somebody like it.",
         "frequencies": "Classes of records are found by exact counts: values of few people are grouped, without noise.",
     }
+    if base.unit:
+        why["history"] = "Needed for several rows of a person; one bound holds for all rows."
     return replace(
         base,
+        invariant=True,
         noise=False,
         coarse=(*base.coarse, *map(plain, chosen)),
-        min_records=50 if rows >= 5_000 else 20,
+        min_records=max(of_class or 0, 50 if rows >= 5_000 else 20),
         why={**base.why, **why},
         notes=(
             *base.notes,
@@ -361,8 +374,9 @@ def whole_reason(choice: Choice, known: Sequence[str]) -> str:
     if choice.guarantee == (PUBLISHED,):
         return f"The secret is published too. For observers who know all other columns, or none{some}."
     if choice.people == "same":
+        together = "of all rows of a person together" if choice.unit else "of the records, in all versions together"
         return (
-            "For observers of the records, in all versions together, who know none of their columns: "
+            f"For observers {together}, who know none of their columns: "
             f"{len(choice.publish)} columns have too many values together for one channel."
         )
     return (

@@ -40,6 +40,7 @@ def written_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *([f"# {look.doubt}."] if look.doubt else []),
             "",
             *_names(name),
+            *_labels(look, choice),
             "",
             f"secret = {list_of_texts(choice.secret)}{_NOTE}what must not become known about a person",
             f"publish = {list_of_texts(choice.publish)}{_NOTE}what is released",
@@ -83,6 +84,7 @@ def draft_spec(look: Look, roles: Roles, choice: Choice, name: str) -> str:
             *([f"# {look.doubt}."] if look.doubt else []),
             "",
             *_names(name),
+            *_labels(look, choice),
             "",
             *_candidates(roles),
             f"publish = {list_of_texts(choice.publish)}",
@@ -121,6 +123,15 @@ def _names(name: str) -> list[str]:
         f'name = "{slug}"{_NOTE}the folder of the release: lower-case letters, digits, hyphens',
         f"title = {text_value(printable(name).strip() or 'Release')}",
         f'metadata.licence = "CC-BY-4.0"{_NOTE}the licence that the release is published under: choose',
+    ]
+
+
+def _labels(look: Look, choice: Choice) -> list[str]:
+    """What the file says that published columns are about."""
+    return [
+        f"metadata.labels.{toml_key(column.name)} = {text_value(column.label)}"
+        for column in look.columns
+        if column.label is not None and column.name in choice.publish
     ]
 
 
@@ -259,7 +270,8 @@ def _history(choice: Choice) -> list[str]:
     lines = [*_reason(choice.why.get("history")), "[history]", f'people = "{choice.people}"']
     if choice.people == "same" and choice.min_records is not None:
         lines.append(
-            f"budget_fraction = {_OF_FIRST}{_NOTE}of the bound, in a person's first version; later ones use the rest"
+            f"budget_fraction = {_OF_FIRST}{_NOTE}of the bound, in a person's first "
+            f"{'row' if choice.unit else 'version'}; later ones use the rest"
         )
     return [*lines, ""]
 
@@ -274,7 +286,7 @@ def _protection(choice: Choice) -> list[str]:
             "",
         ]
     reason = _reason(choice.why.get("frequencies"))
-    if choice.unit:
+    if choice.unit and choice.min_records is None:
         return [
             *reason,
             "[frequencies]",

@@ -20,7 +20,7 @@ from funnel.progress import Progress
 from funnel.readers.cells import NUMBER, is_number
 from funnel.readers.days import day_of
 from funnel.readers.formats import open_source
-from funnel.readers.formats.loaded import labels_of
+from funnel.readers.formats.loaded import label_of, labels_of
 from funnel.readers.opened_source import Source
 from funnel.settings.fields import MAX_LABEL
 from funnel.settings.source import SourceSettings
@@ -85,6 +85,8 @@ class Column:
         Whether its numbers have a decimal comma.
     labels : tuple of str
         Where the source has labels of values: these, in its order.
+    label : str or None
+        What the source says that it is about.
     spellings : dict of str to tuple of str
         Values that are written in several ways, by the most common one, under which all their records are counted.
     """
@@ -97,6 +99,7 @@ class Column:
     complete: bool = True
     decimal: bool = False
     labels: tuple[str, ...] = ()
+    label: str | None = None
     spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -236,7 +239,9 @@ def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Lo
     names, left_out = opened.names, _unusable_names(opened)
     source, unreadable = _opened(spec, [name for name in names if name not in left_out])
     left_out.update(unreadable)
-    seen = [_Seen(Column(field.name, labels=labels_of(field)), field.type) for field in source.schema]
+    seen = [
+        _Seen(Column(field.name, labels=labels_of(field), label=label_of(field)), field.type) for field in source.schema
+    ]
     rows = 0
     for batch in source.batches(source.schema.names):
         kept = batch.slice(0, MOST_ROWS - rows)

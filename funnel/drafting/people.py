@@ -20,6 +20,9 @@ from funnel.wording import listed
 
 # A column of rounds, years or visits has so many values at most, and one in so many people has its last value.
 _WAVES, _IN_LAST = 60, 10
+# Of whole records of several rows: the share of rows that are to be of a common number, and donors of each class with
+# that number of rows, of whom there are three then but in one case of seventy; and classes that there are room for.
+_COMMON, _DONORS, _CLASSES = 0.9, 8, 6
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class RowsOfPeople:
         A column that with these identifies a row, such as a year, and its last value.
     most : int
         Rows of the person who has most.
+    sizes : mapping of int to int
+        How many people have so many rows, where some have several.
     """
 
     columns: tuple[str, ...]
@@ -47,6 +52,7 @@ class RowsOfPeople:
     varying: int
     wave: tuple[str, str] | None
     most: int = 1
+    sizes: Mapping[int, int] = field(default_factory=dict)
 
 
 def rows_of_people(
@@ -102,7 +108,26 @@ def rows_of_people(
         last = pc.max(table[name])
         if (rows := pc.sum(pc.equal(table[name], last)).as_py()) > in_last or (found is None and rows >= in_last):
             found, in_last = (name, str(last.as_py())), rows
-    return RowsOfPeople(tuple(columns), people, False, varying, found, pc.max(counted["count_all"]).as_py())
+    sizes = {one["values"]: one["counts"] for one in counted["count_all"].value_counts().to_pylist()}
+    return RowsOfPeople(tuple(columns), people, False, varying, found, max(sizes), sizes)
+
+
+def records_of_class(rows: RowsOfPeople) -> int | None:
+    """How many records a class needs for most rows to be whole records of people with a common number of rows.
+
+    Donors have as many rows, and three of them a row of every class in every place: so many people with the rarest
+    number of rows that is to be common have some `_DONORS` there. None where people have too many rows, or classes
+    would be too few.
+    """
+    if not rows.sizes or rows.most > MOST_MEMBERS:
+        return None
+    records, covered = sum(most * people for most, people in rows.sizes.items()), 0
+    for most, people in sorted(rows.sizes.items(), key=lambda one: one[1], reverse=True):
+        covered += most * people
+        if covered >= _COMMON * records:
+            found = -(-_DONORS * records // people)
+            return None if found * _CLASSES > records else found
+    return None
 
 
 def _of_known_people(table: pa.Table, look: Look, columns: Sequence[str]) -> pa.Table:

@@ -109,6 +109,28 @@ class FoundObserver:
 
 
 @dataclass(frozen=True)
+class FoundRow:
+    """What was decided for the first rows of people with several, the second ones, …, of whole records.
+
+    Attributes
+    ----------
+    units : int
+        People with such a row, of those whose number of rows is not rare.
+    histories : int
+        Different histories that they had before it.
+    level : float
+        Largest level over these, nats.
+    own : float
+        The share of these rows that are expected to be people's own.
+    """
+
+    units: PositiveInt
+    histories: PositiveInt
+    level: NonNegativeFloat
+    own: _Share
+
+
+@dataclass(frozen=True)
 class FoundHistory:
     """The part of the findings that is about all versions of a register together; levels and entropies in nats.
 
@@ -154,6 +176,11 @@ class FoundHistory:
         stands above is the most of all that is bounded.
     own : float or None
         Where whole records are published: the share of them that are expected to be people's own.
+    rare : int or None
+        Where these are of people with several rows: rows of people with a rare number of rows, each of which is
+        published as anybody's; they are not among ``units``.
+    rows : tuple of FoundRow
+        The same row by row, in that case.
     """
 
     register: str
@@ -179,6 +206,13 @@ class FoundHistory:
     expected: ExpectedHistory | None = None
     observers: tuple[FoundObserver, ...] = ()
     own: _Share | None = None
+    rare: NonNegativeInt | None = None
+    rows: tuple[FoundRow, ...] = ()
+
+    @property
+    def read_nothing(self) -> int:
+        """Records that are drawn from what depends on nothing, as if their input were outside the alphabet."""
+        return self.forgotten + (self.rare or 0)
 
     @property
     def share(self) -> float:

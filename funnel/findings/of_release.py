@@ -157,8 +157,8 @@ class DrawnRelease:
 
     @property
     def outside(self) -> int:
-        """Records whose input was outside the alphabet; the forgotten are drawn as if they were, and are not."""
-        return self.records.outside - (0 if self.history is None else self.history.forgotten)
+        """Records whose input was outside the alphabet; of some nothing is read, as if it were, and it is not."""
+        return self.records.outside - (0 if self.history is None else self.history.read_nothing)
 
     @property
     def consistency(self) -> Consistency:

@@ -131,8 +131,34 @@ def _exact_lifts(joint: Joint, row: WeightArray, inverse: bool) -> tuple[list[Fr
     return [1 / lift for lift in lifts] if inverse else lifts, prior
 
 
+class DistanceBound(LiftBound):
+    """A bound on ``Σ_s p_s |l(s,y) - 1|^k``, by ``(e^ε - 1)^k``; k is 1 or 2."""
+
+    power: ClassVar[int]
+
+    def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
+        """Σ p |l - 1|^k."""
+        return sum((p * abs(lift - 1) ** self.power for p, lift in zip(prior, lifts, strict=True)), Fraction(0))
+
+    def measures(self, lifts: FloatArray, prior: FloatArray) -> FloatArray:
+        """Σ p |l - 1|^k."""
+        return np.asarray(prior @ np.abs(lifts - 1) ** self.power)
+
+    def nats(self, measure: Fraction) -> float:
+        """ln(1 + measure^(1/k))."""
+        return log_above(1 + (measure if self.power == 1 else square_root_above(measure)))
+
+    def float_nats(self, measures: FloatArray) -> FloatArray:
+        """ln(1 + measure^(1/k))."""
+        return np.log1p(measures if self.power == 1 else np.sqrt(measures))
+
+    def within(self, measure: Fraction, budget: float) -> bool:
+        """measure <= (e^ε - 1)^k, with a rational just below e^ε."""
+        return measure <= (exp_below(budget) - 1) ** self.power
+
+
 @dataclass(frozen=True)
-class L1Lift(LiftBound):
+class L1Lift(DistanceBound):
     """``Σ_s p_s |l(s,y) - 1| <= e^ε_u - 1`` and ``Σ_s p_s |1/l(s,y) - 1| <= e^ε_l - 1`` for every output y.
 
     ALIP equations (31) and (34), bounded as in its section 6.2. The average of the first over y is twice the total
@@ -157,30 +183,11 @@ class L1Lift(LiftBound):
     name: ClassVar[str] = "l1-lift"
     title: ClassVar[str] = "l1-lift privacy"
     example: ClassVar[str] = "l1-lift:1.3,0.7"
-
-    def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
-        """Σ p |l - 1|."""
-        return sum((p * abs(lift - 1) for p, lift in zip(prior, lifts, strict=True)), Fraction(0))
-
-    def measures(self, lifts: FloatArray, prior: FloatArray) -> FloatArray:
-        """Σ p |l - 1|."""
-        return np.asarray(prior @ np.abs(lifts - 1))
-
-    def nats(self, measure: Fraction) -> float:
-        """ln(1 + measure)."""
-        return log_above(1 + measure)
-
-    def float_nats(self, measures: FloatArray) -> FloatArray:
-        """ln(1 + measure)."""
-        return np.log1p(measures)
-
-    def within(self, measure: Fraction, budget: float) -> bool:
-        """measure <= e^ε - 1, with a rational just below e^ε."""
-        return 1 + measure <= exp_below(budget)
+    power: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
-class Chi2Lift(LiftBound):
+class Chi2Lift(DistanceBound):
     """``Σ_s p_s (l(s,y) - 1)² <= (e^ε_u - 1)²`` and ``Σ_s p_s (1/l(s,y) - 1)² <= (e^ε_l - 1)²`` for every output y.
 
     ALIP equations (32) and (35), bounded as in its section 6.2. The average of the first over y is the χ²-divergence
@@ -205,26 +212,7 @@ class Chi2Lift(LiftBound):
     name: ClassVar[str] = "chi2-lift"
     title: ClassVar[str] = "χ²-lift privacy"
     example: ClassVar[str] = "chi2-lift:1.3,0.7"
-
-    def measure(self, lifts: Sequence[Fraction], prior: Sequence[Fraction]) -> Fraction:
-        """Σ p (l - 1)²."""
-        return sum((p * (lift - 1) ** 2 for p, lift in zip(prior, lifts, strict=True)), Fraction(0))
-
-    def measures(self, lifts: FloatArray, prior: FloatArray) -> FloatArray:
-        """Σ p (l - 1)²."""
-        return np.asarray(prior @ (lifts - 1) ** 2)
-
-    def nats(self, measure: Fraction) -> float:
-        """ln(1 + √measure)."""
-        return log_above(1 + square_root_above(measure))
-
-    def float_nats(self, measures: FloatArray) -> FloatArray:
-        """ln(1 + √measure)."""
-        return np.log1p(np.sqrt(measures))
-
-    def within(self, measure: Fraction, budget: float) -> bool:
-        """measure <= (e^ε - 1)², with a rational just below e^ε."""
-        return measure <= (exp_below(budget) - 1) ** 2
+    power: ClassVar[int] = 2
 
 
 _LARGEST_ORDER = 1000

@@ -186,7 +186,7 @@ def channel_for(
     fraction = 1 - (1 - budget_fraction) / len(belief.versions)
     if len(belief.versions) == 1:
         if ahead:
-            return _own_records(asked, guarantee, fraction, begins)
+            return _own_records(asked, guarantee, min(fraction, _MOST), begins)
         alone = first_protocol(joint, guarantee, fraction)
         return _proven(asked, joined(_first_records(joint, alone), begins), guarantee)
     if not belief.own.any():

@@ -90,6 +90,11 @@ def donor_step(past: Past, observed: Observed, terms: VersionTerms) -> Step:
     Step
         Its channels have 2k outputs and read 2k + 1 inputs.
     """
+    return decide_donors(past, observed, terms)[0]
+
+
+def decide_donors(past: Past, observed: Observed, terms: VersionTerms) -> tuple[Step, FloatArray]:
+    """The same, with how many records of each class are expected to get each output, (k, 2k)."""
     guarantee, beliefs, joint = require_kept(terms.guarantee), DonorBeliefs(past), observed.joint
     nodes, people = _people(observed)
     donors = joint.counts.sum(axis=0) - observed.silent
@@ -104,9 +109,11 @@ def donor_step(past: Past, observed: Observed, terms: VersionTerms) -> Step:
         channels.append(channel_for(*before, joint, guarantee, terms.reserve, begins[node > 0], ahead))
         terms.progress("deciding histories", number, len(nodes))
     library, drawn_from = distinct_channels(np.array([one.weights for one in channels]), np.arange(len(channels)))
-    effective = _effective(joint, channels, people, terms.aim)
+    table = np.asarray(sum(count * one.published() for count, one in zip(people.tolist(), channels, strict=True)))
+    everybody_is_new = len(channels) == 1 and len(channels[0].before.versions) == 1
+    effective = effective_channel(joint, table, terms.aim, channels[0] if everybody_is_new else None)
     found, worst = _by_secret(past, nodes, channels, people, observed.members is not None)
-    return Step(
+    step = Step(
         version=terms.version,
         guarantee=guarantee,
         reserve=terms.reserve,
@@ -127,6 +134,7 @@ def donor_step(past: Past, observed: Observed, terms: VersionTerms) -> Step:
         entropy=joint.entropy,
         own=math.fsum(count * one.unchanged for count, one in zip(people.tolist(), channels, strict=True)) / joint.n,
     )
+    return step, table
 
 
 def read_distributions(step: Step) -> tuple[IntArray, FloatArray]:
@@ -183,12 +191,23 @@ def _by_secret(
     return tuple(found), (level, worst, whose)
 
 
-def _effective(joint: Joint, channels: list[DonorChannel], people: IntArray, target: Protocol) -> Protocol:
+def effective_channel(joint: Joint, table: FloatArray, target: Protocol, alone: DonorChannel | None = None) -> Protocol:
     """P(output | class) for an observer of everybody, put right so that classes are as common as they are; (2k, k).
 
     What an observer expects of the people with a history adds up to the counted classes only on average: rows and
     columns of the table of own and published classes are scaled in turn. What columns are then off by is made up for by
     records that begin, whoever the person is: so it is exact also where classes hardly change, and tells nothing.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts (c, k).
+    table : ndarray of float64, shape (k, 2k)
+        Records of each class that are expected to get each output.
+    target : Protocol
+        Whose mechanism and guarantee are named.
+    alone : DonorChannel, optional
+        The channel of everybody, if nothing was published of anybody before.
     """
     k = len(joint.inputs)
     n = joint.counts.sum(axis=0)
@@ -196,11 +215,9 @@ def _effective(joint: Joint, channels: list[DonorChannel], people: IntArray, tar
     outputs = Alphabet(
         (STANDING_COLUMN, CLASS_COLUMN), tuple((how, name) for how in ("goes on", "begins") for name in names)
     )
-    weights = np.ascontiguousarray(channels[0].weights[:, :k])
-    everybody_is_new = len(channels) == 1 and len(channels[0].before.versions) == 1
-    if not everybody_is_new or not (weights[k:].any(axis=1) | (n == 0)).all():
-        table = sum(count * one.published() for count, one in zip(people.tolist(), channels, strict=True))
-        weights = _scaled(np.asarray(table), n / n.sum())
+    weights = None if alone is None else np.ascontiguousarray(alone.weights[:, :k])
+    if weights is None or not (weights[k:].any(axis=1) | (n == 0)).all():
+        weights = _scaled(table, n / n.sum())
     marginal = balanced((weights.astype(object) @ n.astype(object) // int(n.sum())).astype(np.uint64)[None, :, None])
     return Protocol(weights, marginal[0, :, 0], joint.inputs, outputs, target.mechanism, target.guarantee)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,11 @@ import pyarrow as pa
 from funnel.alphabet import CLASS_COLUMN
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.history.changes import Changes
 from funnel.history.distributions import BoolArray
-from funnel.history.donor_channels import FEWEST, first_protocol, require_kept
+from funnel.history.donor_channels import FEWEST, begin_anew, first_protocol, require_kept
 from funnel.history.donor_draws import StandIns, begun_as, draw_outputs, read_by
-from funnel.history.donor_step import donor_step
+from funnel.history.donor_step import decide_donors, effective_channel, over_classes
 from funnel.history.followed_donors import classified
 from funnel.history.following import VersionTerms
 from funnel.history.observed import Members, Observed
@@ -27,10 +28,11 @@ from funnel.history.panel_people import names_of, read_rows, words_of
 from funnel.history.past import Past, wave_name
 from funnel.history.step import Step
 from funnel.history.unit_rows import MOST_MEMBERS, UnitRows, counted_cells, row_changes
-from funnel.joint import IntArray, Joint
-from funnel.sampling.donors import Classifier, uniform_below
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures import mutual_information
+from funnel.protocol import WORD_BITS, WeightArray
+from funnel.sampling.donors import Classifier
 from funnel.sampling.keyed import (
-    DigestArray,
     RecordKey,
     count_missing_keys,
     decision_keys,
@@ -39,6 +41,7 @@ from funnel.sampling.keyed import (
     missing_keys_error,
     word_key,
 )
+from funnel.sampling.random_words import WordArray
 from funnel.sampling.unit_order import order_of_rows
 
 if TYPE_CHECKING:
@@ -142,18 +145,26 @@ def publish_units(
     of_rows = of_rows.reshape(-1).astype(np.int64)
     rows = UnitRows.ordered(of_rows, order_of_rows(digests, of_rows, key))
     rows.require_few(MOST_MEMBERS, " that are bounded one by one", f"units ({', '.join(map(repr, unit))})")
-    common = np.flatnonzero(common_rows(rows, cells % len(joint.inputs)))
-    drawing = _Drawing(rows, cells, joint, common, records, digests, key)
-    terms = VersionTerms(require_kept(guarantee), version, reserve=budget_fraction)
-    waves, outputs, stands_for = drawing.drawn(terms)
-    names = pa.array([classes.names[cell % len(joint.inputs)] for cell in cells[stands_for].tolist()])
-    released = records.select(list(classes.columns)).take(stands_for).append_column(CLASS_COLUMN, names)
-    own = math.fsum((step.own or 0.0) * step.joint.n for step in waves) / len(cells)
-    return UnitRecords(released, rows, outputs, stands_for, waves, max(one.level.value for one in waves), own)
+    table_of_units = UnitTable.of(rows, cells, joint)
+
+    def words(step: Step, nodes: IntArray, at: IntArray, attempt: int | None) -> WordArray:
+        return words_of(step, nodes, records.take(at), key, _WORDS if attempt is None else f"{_DONORS} {attempt}")
+
+    places = np.stack([rows.places, np.zeros(len(cells), dtype=np.int64)], axis=1).astype(np.uint64)
+    keys = decision_keys(np.ascontiguousarray(digests[rows.units]), places, word_key(key, _RARE))
+    drawn = table_of_units.drawn(VersionTerms(require_kept(guarantee), version, reserve=budget_fraction), words)
+    drawn = table_of_units.with_others(
+        drawn, lambda attempt: encrypted_words(keys, word_key(key, _RARE if attempt is None else f"{_RARE} {attempt}"))
+    )
+    names = pa.array([classes.names[cell % len(joint.inputs)] for cell in cells[drawn.stands_for].tolist()])
+    released = records.select(list(classes.columns)).take(drawn.stands_for).append_column(CLASS_COLUMN, names)
+    outputs = np.where(drawn.before < 0, -1, drawn.outputs)
+    step = drawn.step
+    return UnitRecords(released, rows, outputs, drawn.stands_for, step.waves, step.level.value, step.own or 0.0)
 
 
-def common_rows(rows: UnitRows, of_class: IntArray) -> BoolArray:
-    """Which rows are of units with a number of rows that is not rare.
+def common_rows(rows: UnitRows, of_class: IntArray, known: BoolArray | None = None) -> BoolArray:
+    """Which rows, of all or of those that are known, are of units with a number of rows that is not rare.
 
     Raises
     ------
@@ -163,7 +174,7 @@ def common_rows(rows: UnitRows, of_class: IntArray) -> BoolArray:
     sizes, k = np.bincount(rows.units)[rows.units], int(of_class.max()) + 1
     there, found = np.bincount(of_class, minlength=k) > 0, np.zeros(len(sizes), dtype=np.bool_)
     for m in np.unique(sizes).tolist():
-        here = sizes == m
+        here = (sizes == m) & (True if known is None else known)
         counts = np.bincount((rows.places[here] - 1) * k + of_class[here], minlength=m * k).reshape(m, k)
         found[here] = (counts[:, there] >= FEWEST).all()
     if not found.any():
@@ -174,77 +185,162 @@ def common_rows(rows: UnitRows, of_class: IntArray) -> BoolArray:
     return found
 
 
+Words = Callable[[Step, IntArray, IntArray, int | None], WordArray]
+"""Words of some rows, given the step, the history of each and their numbers: to draw with, or for the nth donor."""
+
+
 @dataclass(frozen=True, eq=False)
-class _Drawing:
-    """Rows of units that are to be drawn; ``common`` are those of units whose number of rows is not rare."""
+class DrawnUnits:
+    """What was drawn of rows of units.
+
+    Attributes
+    ----------
+    step : Step
+        All rows as one: `Step.waves` has the first ones, the second ones, ….
+    past : Past
+        With all of these.
+    first : Joint
+        Counts of the first rows of units whose number of rows is common.
+    within : Changes or None
+        From a row of such units to the next one.
+    before, after : ndarray of int64, shape (rows,)
+        The history before every row, and after it; -1 of units whose number of rows is rare.
+    read, outputs, stands_for : ndarray of int64, shape (rows,)
+        What the channel of every row reads, what was drawn, and the row whose record is published for it.
+    """
+
+    step: Step
+    past: Past
+    first: Joint
+    within: Changes | None
+    before: IntArray
+    after: IntArray
+    read: IntArray
+    outputs: IntArray
+    stands_for: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """Rows of units that are to be drawn.
+
+    Attributes
+    ----------
+    rows : UnitRows
+        Units are numbered in an order that does not depend on that of the table.
+    cells : ndarray of int64, shape (rows,)
+        Secret and class, by their places in ``joint``.
+    joint : Joint
+        Counts (c, k) of all rows.
+    common : ndarray of int64, shape (m,)
+        Those of units whose number of rows is not rare.
+    """
 
     rows: UnitRows
     cells: IntArray
     joint: Joint
     common: IntArray
-    records: pa.Table
-    digests: DigestArray
-    key: RecordKey
 
-    def drawn(self, terms: VersionTerms) -> tuple[tuple[Step, ...], IntArray, IntArray]:
-        """The steps of all rows, the output of each, and the row whose record is published for it."""
-        k, cells, number = len(self.joint.inputs), self.cells[self.common], self.common
+    @classmethod
+    def of(cls, rows: UnitRows, cells: IntArray, joint: Joint, known: BoolArray | None = None) -> Self:
+        """Of all rows, or of those that are known: of all others nothing is read."""
+        found = common_rows(rows, cells % len(joint.inputs), known)
+        return cls(rows, cells, joint, np.flatnonzero(found))
+
+    @property
+    def _classes(self) -> int:
+        return len(self.joint.inputs)
+
+    def drawn(self, terms: VersionTerms, words: Words) -> DrawnUnits:
+        """Decide and draw the rows of common numbers, row by row; nothing yet of all others."""
+        k, cells, number = self._classes, self.cells[self.common], self.common
         _, units = np.unique(self.rows.units[number], return_inverse=True)
         rows = UnitRows(units.reshape(-1).astype(np.int64), self.rows.places[number])
         first = counted_cells(cells[rows.at(1)], self.joint)
         within = row_changes(rows, cells, first) if rows.deepest > 1 else None
         members = None if within is None else Members(within, rows.deepest)
-        terms = replace(terms, target=first_protocol(first, require_kept(terms.guarantee), terms.reserve))
-        outputs, stands_for = np.full(len(self.cells), -1, dtype=np.int64), self._anybody()
-        past, steps = Past(), list[Step]()
+        if terms.target is None:
+            terms = replace(terms, target=first_protocol(first, require_kept(terms.guarantee), terms.reserve))
+        before, after, read, outputs, stands_for = (np.full(len(self.cells), -1, dtype=np.int64) for _ in range(5))
+        past, steps, table = Past(), list[Step](), np.zeros((k, 2 * k))
         nodes, standing = np.zeros(rows.count, dtype=np.int64), np.arange(rows.count)
         for row in range(1, rows.deepest + 1):
             at = rows.at(row)
-            here = rows.units[at]
+            here, whole = rows.units[at], number[at]
             since = {} if within is None or row == 1 else {len(past) - 1: within}
             observed = Observed.counted(counted_cells(cells[at], self.joint), since, nodes[here], cells[at] % k)
             observed = replace(observed, row=row, of_units=True, members=members)
-            step = donor_step(past, observed, replace(terms, version=wave_name(terms.version, row)))
+            step, expected = decide_donors(past, observed, replace(terms, version=wave_name(terms.version, row)))
             # Donors have as many rows, so theirs are here too.
             place = np.full(rows.count, -1)
             place[here] = np.arange(len(here))
-            said, taken = self._wave(step, nodes[here], number[at], place[standing[here]])
-            chapter, nodes[here] = step.published(nodes[here], said)
+            before[whole] = nodes[here]
+            read[whole], outputs[whole], taken = self._wave(step, nodes[here], whole, place[standing[here]], words)
+            chapter, nodes[here] = step.published(nodes[here], outputs[whole])
             past, standing[here] = past.followed_by(chapter), here[taken]
-            outputs[number[at]], stands_for[number[at]] = said, number[at[taken]]
+            after[whole], stands_for[whole] = nodes[here], whole[taken]
             steps.append(step)
-        return tuple(steps), outputs, stands_for
+            table += expected
+            terms.progress(f"row {row} of every unit", int(np.count_nonzero(rows.places <= row)), len(self.cells))
+        return DrawnUnits(
+            self._together(steps, table, before, terms), past, first, within, before, after, read, outputs, stands_for
+        )
 
-    def _wave(self, step: Step, nodes: IntArray, at: IntArray, standing: IntArray) -> tuple[IntArray, IntArray]:
-        """The outputs of rows in one place, and which of them is published for each; standing for each before."""
-        k, later = len(step.joint.inputs), np.full(len(at), step.observed.row > 1)
+    def _wave(
+        self, step: Step, nodes: IntArray, at: IntArray, standing: IntArray, words: Words
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """What rows in one place read, their outputs, and which of them is published for each; standing before it."""
+        k, later = self._classes, np.full(len(at), step.observed.row > 1)
         of_class, sizes = self.cells[at] % k, np.bincount(self.rows.units)[self.rows.units[at]]
         read = read_by(of_class, standing, k)
-        words = words_of(step, nodes, self.records.take(at), self.key, _WORDS)
         columns = np.concatenate([*step.library], axis=1)
-        said = draw_outputs(columns, step.channels_of(nodes) * (2 * k + 1) + read, words)
+        drawn = words(step, nodes, at, None)
+        said = draw_outputs(columns, step.channels_of(nodes) * (2 * k + 1) + read, drawn)
         begins, taken = begun_as(said, read, later, k), np.empty(len(at), dtype=np.int64)
         for m in np.unique(sizes).tolist():
             some = np.flatnonzero(sizes == m)
             inside = np.full(len(at), -1)
             inside[some] = np.arange(len(some))
-            asked = partial(_donor_words, step, nodes[some], self.records.take(at[some]), self.key)
-            # Units are numbered in the order of their digests.
+            asked = partial(words, step, nodes[some], at[some])
             who = StandIns(of_class[some], np.argsort(self.rows.units[at[some]]), asked)
             taken[some] = some[who.drawn(inside[standing[some]], begins[some], later[some])]
-        return said, taken
+        return read, said, taken
 
-    def _anybody(self) -> IntArray:
-        """A row of a common number of rows for every row, each as likely; (rows,)."""
-        count = len(self.cells)
-        places = np.stack([self.rows.places, np.zeros(count, dtype=np.int64)], axis=1).astype(np.uint64)
-        keys = decision_keys(np.ascontiguousarray(self.digests[self.rows.units]), places, word_key(self.key, _RARE))
-        limits = np.full(count, len(self.common), dtype=np.int64)
-        drawn = uniform_below(
-            limits, np.arange(count), lambda attempt: encrypted_words(keys, word_key(self.key, f"{_RARE} {attempt}"))
+    @property
+    def anybody(self) -> WeightArray:
+        """The column by which a row is published as one of a class whoever it is of, (2k,): as common rows have it."""
+        k = self._classes
+        return np.asarray(begin_anew(np.bincount(self.cells[self.common] % k, minlength=k))[:, 0])
+
+    def with_others(self, drawn: DrawnUnits, words: Callable[[int | None], WordArray]) -> DrawnUnits:
+        """The same with rows of all other units, each published as that of anybody, each as likely.
+
+        ``words`` has some of all rows: to draw with, or for the nth donor.
+        """
+        k, others = self._classes, drawn.before < 0
+        column, of_class = self.anybody[:, None], self.cells % k
+        outputs = draw_outputs(column, np.zeros(len(others), dtype=np.int64), words(None))
+        order = self.common[np.lexsort((self.rows.places[self.common], self.rows.units[self.common]))]
+        begins, nobody = np.where(others, outputs - k, -1), np.where(others, -1, np.arange(len(others)))
+        taken = StandIns(of_class, order, words).drawn(nobody, begins, np.zeros(len(others), dtype=np.bool_))
+        return replace(
+            drawn,
+            read=np.where(others, 2 * k, drawn.read),
+            outputs=np.where(others, outputs, drawn.outputs),
+            stands_for=np.where(others, taken, drawn.stands_for),
         )
-        return self.common[drawn]
 
-
-def _donor_words(step: Step, nodes: IntArray, rows: pa.Table, key: RecordKey, attempt: int) -> np.ndarray:
-    return words_of(step, nodes, rows, key, f"{_DONORS} {attempt}")
+    def _together(self, steps: Sequence[Step], table: FloatArray, before: IntArray, terms: VersionTerms) -> Step:
+        """All rows as one step; those of rare numbers are published as anybody's."""
+        k, joint, others = self._classes, self.joint, before < 0
+        of_class = self.cells % k
+        silent = np.bincount(of_class[others], minlength=k)
+        table = table + np.outer(silent, np.ldexp(self.anybody.astype(np.float64), -WORD_BITS))
+        pairs, records = np.unique(np.maximum(before, 0) * k + of_class, return_counts=True)
+        observed = Observed(joint, {}, pairs // k, pairs % k, records, silent)
+        channel = effective_channel(joint, table, terms.aim)
+        return replace(
+            Step.of_waves(steps, observed, terms.aim, channel),
+            utility=mutual_information(joint, over_classes(channel)),
+            own=math.fsum((step.own or 0.0) * step.joint.n for step in steps) / joint.n,
+        )

@@ -90,7 +90,8 @@ def annex_complaints(page: str, report: Json, protocol: Json, published: Mapping
                 f"report.json counts {report.get('absent')!r} records with combinations that no record has, and there "
                 f"are {absent}"
             )
-    expected: dict[str, float | str] = {**_figures(report, protocol), **_statuses(report)}
+    figures = _figures(report, protocol)
+    expected: dict[str, float | str] = {**figures, **_statuses(report, figures)}
     found = _Figures(page).found
     named = {name for name, _, _ in found}
     yield from (f"it has no figure {name!r}" for name in sorted(expected.keys() - named))
@@ -254,11 +255,12 @@ def _pairs(protocol: Json, symbols: list[Symbol], share: Mapping[Symbol, float])
             yield found
 
 
-def _statuses(report: Json) -> dict[str, str]:
+def _statuses(report: Json, figures: Mapping[str, float]) -> dict[str, str]:
     """The answer to each question of the frameworks: met, not applicable, or left to the publisher."""
     found = {key: status for status, keys in _ALWAYS.items() for key in keys.split()}
     noisy, together = report["frequencies"]["protection"] == "noise", report["people"] == "same"
-    errors, groups = report["accuracy"] is not None or bool(report["estimated"]), bool(report["estimated"])
+    errors = report["accuracy"] is not None or bool(report["estimated"])
+    groups = any(name.startswith("ratio_") for name in figures)
     parts = [part.strip() for part in report["guarantee"].split("&")]
     return found | {
         "extent": "; ".join(f"{part} is {_AVERAGES.get(part.partition(':')[0], _MAXIMUM)}" for part in parts),

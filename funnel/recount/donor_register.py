@@ -76,7 +76,10 @@ class DonorPeople:
 
 @dataclass(frozen=True)
 class DonorRegister:
-    """A register of whole records that is judged; ``coming`` where its last version is not published yet."""
+    """A register of whole records that is judged; ``coming`` where its last version is not published yet.
+
+    Of people with one row each; those of people with several are judged by `UnitDonorRegister`.
+    """
 
     database: duckdb.DuckDBPyConnection
     tree: Tree
@@ -130,7 +133,7 @@ class DonorRegister:
         """What a version tells, with what is believed afterwards."""
         chapter, tree, k, t = entry.chapter, self.tree, self.classes, entry.chapter.ordinal
         having = Counter(tree.parents[node] for node in self.people[t].nodes.values())
-        sides, decided = sides_of(promise), self._asked(entry, promise)
+        sides, decided = sides_of(promise), asked_secrets(tree, self.entries, entry, promise)
         outputs: dict[int, set[int]] = {}
         for parent, y in zip(chapter.parents, chapter.drawn, strict=True):
             outputs.setdefault(parent, set()).add(y)
@@ -178,22 +181,6 @@ class DonorRegister:
             own=own / sum(chapter.counts),
         )
 
-    def _asked(self, entry: Entry, promise: Promise) -> dict[int, Decided]:
-        """What is to be decided of the secret of each version so far, of this one first."""
-        t, sides = entry.chapter.ordinal, sides_of(promise)
-        return {
-            place: Decided(
-                TRANSITIONS,
-                None if place == t else self.entries[place].chapter.name,
-                entry.secrets == "all" or place == t,
-                Tally(self.tree, promise, sides),
-                Tally(self.tree, promise, sides),
-                Tally(self.tree, promise, sides),
-                None,
-            )
-            for place in (t, *range(t))
-        }
-
     def _complaints(self, entry: Entry, having: Counter[int], table: Sequence[Sequence[float]]) -> Iterator[str]:
         t, missing, coming = entry.chapter.ordinal, self.missing, self.coming
         before = self.entries[:t]
@@ -209,7 +196,7 @@ class DonorRegister:
         had, has = set(having) - new, set(entry.chapter.followed) - new
         if not had <= has or (had != has and known):
             yield "it has channels for other histories than its people had"
-        if known and _is_other(entry, table):
+        if known and is_other_channel(entry, table):
             yield "the effective channel is not what the channels of its people come to"
         yield from self._draws(entry).complaints(self.classes)
 
@@ -247,7 +234,24 @@ class DonorRegister:
         )
 
 
-def _is_other(entry: Entry, table: Sequence[Sequence[float]]) -> bool:
+def asked_secrets(tree: Tree, entries: Sequence[Entry], entry: Entry, promise: Promise) -> dict[int, Decided]:
+    """What is to be decided of the secret of each version up to one, of that one first."""
+    t, sides = entry.chapter.ordinal, sides_of(promise)
+    return {
+        place: Decided(
+            TRANSITIONS,
+            None if place == t else entries[place].chapter.name,
+            entry.secrets == "all" or place == t,
+            Tally(tree, promise, sides),
+            Tally(tree, promise, sides),
+            Tally(tree, promise, sides),
+            None,
+        )
+        for place in (t, *range(t))
+    }
+
+
+def is_other_channel(entry: Entry, table: Sequence[Sequence[float]]) -> bool:
     """Whether the effective channel is not what a table of own and published classes comes to, put right.
 
     Its rows and columns are scaled in turn to the counted classes. What the last ones are off by then is made up for by

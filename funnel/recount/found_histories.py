@@ -12,6 +12,7 @@ from typing import Any
 from funnel.recount.balance import Json, is_invariant
 from funnel.recount.chapters import Chapter
 from funnel.recount.expected import Attending
+from funnel.recount.found_rows import RowHistories, row_complaints
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.history_bounds import Tally
 from funnel.recount.movers import MOVER_STAYER, observer_complaints, secret_complaints
@@ -167,6 +168,10 @@ class VersionHistories(ObservedHistories):
         Scale and noise of tables of changes, of tables of rows and of means, by names of tables.
     own : float or None
         Where whole records are published: the share of them that are expected to be people's own.
+    rare : int or None
+        Where these are of people with several rows: rows of people with a rare number of rows.
+    rows : tuple of RowHistories
+        Row by row, in that case.
     """
 
     name: str
@@ -183,6 +188,8 @@ class VersionHistories(ObservedHistories):
     expected: ExpectedHistories | None = None
     noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
     own: float | None = None
+    rare: int | None = None
+    rows: tuple[RowHistories, ...] = ()
 
     def few_complaints(self, entry: Entry, protocol: Json) -> Iterator[str]:
         """Second, third, … rows that tell of their values where there are few: to put those right would tell them.
@@ -284,6 +291,8 @@ def stated_complaints(stated: Mapping[str, Any], found: VersionHistories, since:
         yield f"its people had {found.histories:,} histories, and another number was stated"
     if "own" in stated and not _is_share(stated["own"], found.own, since / max(1, found.people + found.missing)):
         yield f"{found.own!r} of its records are expected to be people's own, and another share was stated"
+    if "rare" in stated and since <= 0:
+        yield from row_complaints(stated["rows"], stated["rare"], found.rows, found.rare)
     if "observers" in stated:
         named = [(one["observer"], one["secret_of"], one["bounded"]) for one in stated["observers"]]
         if named != [(one.observer, one.secret_of, one.bounded) for one in found.observers]:

@@ -53,6 +53,7 @@ from funnel.recount.register_tables import FORGOTTEN, chain_complaints, file_dig
 from funnel.recount.rounded import history_complaints
 from funnel.recount.rows import connect
 from funnel.recount.run_results import once
+from funnel.recount.unit_donor_register import UnitDonorRegister
 
 if TYPE_CHECKING:
     import duckdb
@@ -105,8 +106,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
         tree = Tree([entry.chapter for entry in entries])
         if len({entry.classes is None for entry in entries}) > 1:
             raise SpecError("nothing is proven of versions of whole records and of others together")
-        kind = DonorRegister if entries[0].classes is not None else _Judging
-        judging = kind(database, tree, entries, missing, coming is not None)
+        judging = _kind_of(entries)(database, tree, entries, missing, coming is not None)
         versions = once(
             lambda: tuple(judging.versions(promises)),
             lambda: (promises, missing, coming, [(one.digest, _digests(one)) for one in entries]),
@@ -114,9 +114,18 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
         return RegisterHistories(entries, versions, tuple(complaints), head.digests)
 
 
+def _kind_of(entries: Sequence[Entry]) -> type[_Judging] | type[DonorRegister] | type[UnitDonorRegister]:
+    """What judges a register: by whether its records are whole, and people have several rows."""
+    if entries[0].classes is None:
+        return _Judging
+    of_units = any(entry.chapter.units is not None for entry in entries)
+    return UnitDonorRegister if of_units else DonorRegister
+
+
 def _digests(entry: Entry) -> list[str]:
-    """Of the tables of people and of rows, whose digests an entry does not have."""
-    return [file_digest(path) for path in dict.fromkeys((entry.people, entry.rows))]
+    """Of the tables of people, of rows and of donors, whose digests an entry does not have."""
+    donors = () if entry.donors is None else (entry.donors,)
+    return [file_digest(path) for path in dict.fromkeys((entry.people, entry.rows, *donors))]
 
 
 # What is found for an observer, and the inequalities that are asked for, of all the budget and of the reserved share.

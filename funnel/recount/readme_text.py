@@ -145,7 +145,8 @@ def _counted(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]
         changing = _TEXTS["rows"]
     ratios = "\n".join(f"| {' | '.join(row)} |" for row in zip(*_ratios(protocol, cells), strict=True))
     if by_class and package["funnel:privacy"]["people"] == "same":
-        return _TEXTS["followed"].format(ratios=ratios), files
+        goes_on = _TEXTS["followed_rows" if package["funnel:privacy"].get("rowsOf") else "followed_versions"]
+        return _TEXTS["followed"].format(goes_on=goes_on, ratios=ratios), files
     return _TEXTS["as_usual"].format(
         up_to=up_to,
         changing=changing,

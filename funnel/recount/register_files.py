@@ -27,6 +27,7 @@ from funnel.recount.register_tables import (
     EXPECTED,
     FORGOTTEN,
     PEOPLE,
+    ROW_DONORS,
     ROWS,
     Count,
     damaged,
@@ -43,7 +44,7 @@ _Observers = Annotated[tuple[str, ...], lambda said: said in (("transitions",), 
 _Secrets = Annotated[str, lambda said: said in ("all", "current")]
 _Pair = Annotated[tuple[Count, ...], lambda said: len(said) == 2]
 # Those that an entry is read with; tables of people are as large as these are many, and counted by queries.
-_TABLES = tuple(name for name in COLUMNS if name not in (PEOPLE, ROWS, FORGOTTEN, DONORS))
+_TABLES = tuple(name for name in COLUMNS if name not in (PEOPLE, ROWS, FORGOTTEN, DONORS, ROW_DONORS))
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -111,7 +112,9 @@ class Entry:
     @property
     def donors(self) -> Path | None:
         """The table of whose records were published, where these are whole."""
-        return None if self.classes is None else self.folder / DONORS
+        if self.classes is None:
+            return None
+        return self.folder / (DONORS if self.chapter.units is None else ROW_DONORS)
 
     @property
     def told(self) -> tuple[Symbols, tuple[tuple[int, ...], ...]]:

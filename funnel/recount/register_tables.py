@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ENTRY = "entry.json"
 PEOPLE, ROWS, FORGOTTEN, EXPECTED = "people.parquet", "rows.parquet", "forgotten.parquet", "expected.parquet"
-DONORS = "donors.parquet"
+DONORS, ROW_DONORS = "donors.parquet", "row_donors.parquet"
 COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {
@@ -36,6 +36,14 @@ COLUMNS = {
     EXPECTED: {"node": "BIGINT", "people": "DOUBLE"},
     FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
     DONORS: {"high": "UBIGINT", "low": "UBIGINT", "of_high": "UBIGINT", "of_low": "UBIGINT"},
+    ROW_DONORS: {
+        "high": "UBIGINT",
+        "low": "UBIGINT",
+        "row": "INTEGER",
+        "of_high": "UBIGINT",
+        "of_low": "UBIGINT",
+        "of_row": "INTEGER",
+    },
     PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "changed": "TINYINT", "node": "BIGINT"},
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.donor_observer import Beliefs, Cell, DonorObserver, History, PlainMoves, is_channel
@@ -20,8 +21,10 @@ from funnel.recount.path_distributions import HistoryDistribution
 from funnel.recount.promise import read_promise
 from funnel.recount.ratios import Ratio, Side, level_above, sides_of, worse
 
+# What tells units apart.
+Unit = Any
 # A row: its unit, and which of the unit's rows it is, from 1.
-Row = tuple[str, int]
+Row = tuple[Unit, int]
 _FEWEST, _FLOATS = 3, 1e-9
 
 
@@ -55,7 +58,7 @@ class UnitRelease:
 class RowMoves(PlainMoves):
     """How a row follows another in units: no donor leaves in between."""
 
-    def __init__(self, pairs: Mapping[tuple[Cell, Cell], int], cells: Mapping[Cell, int], first: Mapping[Cell, int]):
+    def __init__(self, pairs: Mapping[tuple[Cell, Cell], int], cells: Set[Cell], first: Mapping[Cell, int]):
         followed: dict[Cell, Counter[Cell]] = defaultdict(Counter)
         for (was, now), n in pairs.items():
             followed[was][now] += n
@@ -139,6 +142,142 @@ class RowObserver(DonorObserver):
         return [counted[secret] for secret in self._secrets]
 
 
+@dataclass(frozen=True)
+class JudgedHistory:
+    """What is found of the rows of units with one history, so many of them.
+
+    Attributes
+    ----------
+    history : History
+    rows : int
+    found : list of (int, HistoryFinding, HistoryDistribution)
+        For the secret of each row, drawn or not.
+    own : float
+        The probability of an own record.
+    table : list of list of float, k × 2k
+        That of each class and output.
+    """
+
+    history: History
+    rows: int
+    found: Sequence[tuple[int, HistoryFinding, HistoryDistribution]]
+    own: float
+    table: Sequence[Sequence[float]]
+
+
+@dataclass
+class UnitJudging:
+    """Rows of units that are judged, one after the other.
+
+    Attributes
+    ----------
+    classes : int
+    name : str
+        Histories name the row numbered m ``name#m``, and the first one ``name``.
+    observer : RowObserver
+    deepest : int
+        Rows of the unit that has most, of those whose number of rows is common.
+    cells : mapping of row to cell
+    outputs : mapping of row to int
+        Of units whose number of rows is common.
+    stands_for : mapping of row to row, or None
+        None where that is of a unit of whom nobody knows any more.
+    channels : mapping of history to weights
+    complaints : dict of str
+        What is wrong so far.
+    """
+
+    classes: int
+    name: str
+    observer: RowObserver
+    deepest: int
+    cells: Mapping[Row, Cell]
+    outputs: Mapping[Row, int]
+    stands_for: Mapping[Row, Row | None]
+    channels: Mapping[History, Weights]
+    complaints: dict[str, None] = field(default_factory=dict)
+    most_off: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.sizes = Counter(unit for unit, _ in self.cells)
+        self._known: dict[int, list[History]] = defaultdict(list)
+        self._goes_on: dict[History, set[int]] = defaultdict(set)
+        for history in self.channels:
+            self._known[len(history)].append(history)
+            if history:
+                self._goes_on[history[:-1]].add(history[-1][1])
+
+    def histories(self, sides: Sequence[Side]) -> Iterator[JudgedHistory]:
+        """What is found of every history, row after row.
+
+        Raises
+        ------
+        DataError
+            If a history of a unit has no channel, or one whose weights do not add up to one.
+        """
+        observer = self.observer
+        histories: dict[Unit, History] = {unit: () for unit, _ in self.outputs}
+        standing: dict[Unit, Unit | None] = {unit: unit for unit in histories}
+        for row in range(1, self.deepest + 1):
+            name = self.name if row == 1 else f"{self.name}#{row}"
+            observer.begins(name)
+            here = [unit for unit, place in self.outputs if place == row]
+            having, off = Counter(histories[unit] for unit in here), [0.0] * self.classes
+            if having.keys() - self.channels.keys():
+                raise DataError("a history has no channel")
+            for history in self._known[row - 1]:
+                weights, rows = self.channels[history], having[history]
+                if not is_channel(weights, self.classes, bool(history)):
+                    raise DataError("a channel has weights that do not add up to one, or is one that cannot be")
+                states = observer.states(history)
+                own, table = observer.published(history, states, weights)
+                off = [one + rows * more for one, more in zip(off, observer.off(states, table), strict=True)]
+                yield JudgedHistory(history, rows, observer.judged(history, states, weights, sides), own, table)
+                observer.publish(history, states, weights, self._goes_on[history])
+            self.most_off = max(self.most_off, *map(abs, off))
+            self._drawn(row, here, histories, standing)
+            for unit in here:
+                of = self.stands_for[unit, row]
+                histories[unit] = (*histories[unit], (name, self.outputs[unit, row]))
+                standing[unit] = None if of is None else of[0]
+
+    def _drawn(
+        self, row: int, here: Sequence[Unit], histories: Mapping[Unit, History], standing: Mapping[Unit, Unit | None]
+    ) -> None:
+        """Whether the rows in one place are drawn as their channels say, and donors evenly of units with as many."""
+        who = {unit: self.stands_for[unit, row] for unit in here}
+        for m in {self.sizes[unit] for unit in here}:
+            units = [unit for unit in here if self.sizes[unit] == m]
+            draws = DonorDraws(
+                {unit: self.cells[unit, row][1] for unit in units},
+                {unit: standing[unit] for unit in units},
+                {unit: self.outputs[unit, row] for unit in units},
+                {unit: None if (of := who[unit]) is None else of[0] for unit in units},
+                {unit: self.channels[histories[unit]] for unit in units},
+                {unit for unit in units if row == 1},
+                {unit for unit in units if standing[unit] is None},
+            )
+            self.complaints |= dict.fromkeys(draws.complaints(self.classes))
+        if any(of is not None and of[1] != row for of in who.values()):
+            self.complaints["a record is that of another row of a unit"] = None
+
+    def common(self, there: Iterable[int]) -> set[Row]:
+        """Rows of units whose number of rows is not rare: three or more have a row of each class in each place."""
+        counts = Counter((self.sizes[unit], place, c) for (unit, place), (_, c) in self.cells.items())
+        found = {
+            m
+            for m in set(self.sizes.values())
+            if all(counts[m, place, c] >= _FEWEST for place in range(1, m + 1) for c in there)
+        }
+        return {row for row in self.cells if self.sizes[row[0]] in found}
+
+    def rare_complaints(self) -> Iterator[str]:
+        """Rows of rare numbers of rows that are not those of anybody else."""
+        rare = [of for row, of in self.stands_for.items() if row not in self.outputs and of is not None]
+        if not self.outputs.keys() >= set(rare) or is_uneven(rare, dict.fromkeys(rare, 0), {0: len(self.outputs) + 2}):
+            yield "rows of units with a rare number of rows are not those of anybody else"
+
+
 def judge_units(
     promise: str, class_of: Callable[[Record], str], names: Sequence[str], release: UnitRelease
 ) -> DonorFindings:
@@ -159,122 +298,37 @@ def judge_units(
     DataError
         If a history of a unit has no channel, or one whose weights do not add up to one.
     """
-    judging = _Judging(promise, class_of, list(names), release)
-    return judging.found()
-
-
-@dataclass
-class _Judging:
-    """A release that is judged, with what is wrong so far."""
-
-    promise: str
-    class_of: Callable[[Record], str]
-    names: list[str]
-    release: UnitRelease
-    complaints: dict[str, None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        rows = self.release.rows
-        self.cells: dict[Row, Cell] = {
-            row: (secret, self.names.index(self.class_of(record))) for row, (secret, record) in rows.items()
-        }
-        self.sizes = Counter(unit for unit, _ in rows)
-        common = set(self._common())
-        self.common = {row for row in rows if self.sizes[row[0]] in common}
-
-    def _common(self) -> Iterator[int]:
-        """Numbers of rows that are not rare: three units or more have a row of each class in each place."""
-        there = {c for _, c in self.cells.values()}
-        counts = Counter((self.sizes[unit], place, c) for (unit, place), (_, c) in self.cells.items())
-        for m in set(self.sizes.values()):
-            if all(counts[m, place, c] >= _FEWEST for place in range(1, m + 1) for c in there):
-                yield m
-
-    def found(self) -> DonorFindings:
-        """What is found."""
-        release, sides = self.release, sides_of(read_promise(self.promise))
-        observer, deepest = self._observer()
-        worst, unchanged, most_off = [Ratio() for _ in sides], 0.0, 0.0
-        histories: dict[str, History] = {unit: () for unit, _ in self.common}
-        standing = {unit: unit for unit in histories}
-        for row in range(1, deepest + 1):
-            name = release.name if row == 1 else f"{release.name}#{row}"
-            observer.begins(name)
-            here = [unit for unit, place in self.common if place == row]
-            off = [0.0] * len(self.names)
-            for history, people in Counter(histories[unit] for unit in here).items():
-                weights = release.channels.get(history)
-                if weights is None or not is_channel(weights, len(self.names), bool(history)):
-                    raise DataError("a history has no channel whose weights add up to one, or one that cannot be")
-                states = observer.states(history)
-                for _, one, _ in observer.judged(history, states, weights, sides):
-                    if one.moved or one.outside:
-                        self.complaints[f"a history of {len(history)} rows leaves the bound with some output"] = None
-                    worst = [*map(worse, worst, one.worst)]
-                own, table = observer.published(history, states, weights)
-                unchanged += people * own
-                off = [one + people * more for one, more in zip(off, observer.off(states, table), strict=True)]
-                seen = {release.outputs[unit, row] for unit in here if histories[unit] == history}
-                observer.publish(history, states, weights, seen)
-            most_off = max(most_off, *map(abs, off))
-            self._drawn(row, here, histories, standing)
-            for unit in here:
-                histories[unit] = (*histories[unit], (name, release.outputs[unit, row]))
-                standing[unit] = release.stands_for[unit, row][0]
-        if most_off > 1:
-            self.complaints["published records of a class are not as common as own ones would be"] = None
-        self._others()
-        level = level_above(read_promise(self.promise), sides, worst)
-        return self._compared(DonorFigures(level, 0, 0, unchanged / len(self.cells)), most_off)
-
-    def _observer(self) -> tuple[RowObserver, int]:
-        """The observer, and the most rows of a unit."""
-        cells = {row: self.cells[row] for row in self.common}
-        first = Counter(cell for (_, place), cell in cells.items() if place == 1)
-        pairs = Counter(
-            (cell, cells[unit, place + 1]) for (unit, place), cell in cells.items() if (unit, place + 1) in cells
-        )
-        deepest = max(place for _, place in cells)
-        secrets = sorted({secret for secret, _ in cells.values()})
-        return RowObserver(
-            len(self.names), secrets, first, RowMoves(pairs, Counter(cells.values()), first), deepest
-        ), deepest
-
-    def _compared(self, found: DonorFigures, most_off: float) -> DonorFindings:
-        declared = self.release.declared
-        alike = ((found.level, declared.level), (found.unchanged, declared.unchanged))
-        if not all(math.isclose(one, other, abs_tol=_FLOATS) for one, other in alike):
-            self.complaints[f"declared are {declared}, and found {found}"] = None
-        return DonorFindings(tuple(self.complaints), found, most_off)
-
-    def _drawn(
-        self, row: int, here: Sequence[str], histories: Mapping[str, History], standing: Mapping[str, str]
-    ) -> None:
-        """Whether the rows in one place are drawn as their channels say, and donors evenly of units with as many."""
-        release = self.release
-        for m in {self.sizes[unit] for unit in here}:
-            units = [unit for unit in here if self.sizes[unit] == m]
-            draws = DonorDraws(
-                {unit: self.cells[unit, row][1] for unit in units},
-                {unit: standing[unit] for unit in units},
-                {unit: release.outputs[unit, row] for unit in units},
-                {unit: release.stands_for[unit, row][0] for unit in units},
-                {unit: release.channels[histories[unit]] for unit in units},
-                {unit for unit in units if row == 1},
-            )
-            self.complaints |= dict.fromkeys(draws.complaints(len(self.names)))
-        if any(release.stands_for[unit, row][1] != row for unit in here):
-            self.complaints["a record is that of another row of a unit"] = None
-
-    def _others(self) -> None:
-        """Whether records are those of the rows that they stand for, and those of rare numbers of rows anybody's."""
-        release = self.release
-        if release.outputs.keys() != self.common:
-            self.complaints["rows are drawn by channels of which too few units have so many, or others are not"] = None
-        for row, of in release.stands_for.items():
-            record = release.rows[of][1]
-            if release.released[row] != (*record, self.class_of(record)):
-                self.complaints["a published record is not that of the row it stands for"] = None
-        rare = [of for row, of in release.stands_for.items() if row not in self.common]
-        if not self.common.issuperset(rare) or is_uneven(rare, dict.fromkeys(rare, 0), {0: len(self.common) + 2}):
-            self.complaints["rows of units with a rare number of rows are not those of anybody else"] = None
+    number, sides = {name: c for c, name in enumerate(names)}, sides_of(read_promise(promise))
+    cells = {row: (secret, number[class_of(record)]) for row, (secret, record) in release.rows.items()}
+    drawn = {row: cells[row] for row in release.outputs}
+    first = Counter(cell for (_, place), cell in drawn.items() if place == 1)
+    pairs = Counter(
+        (cell, drawn[unit, place + 1]) for (unit, place), cell in drawn.items() if (unit, place + 1) in drawn
+    )
+    deepest, secrets = max(place for _, place in drawn), sorted({secret for secret, _ in cells.values()})
+    observer = RowObserver(len(names), secrets, first, RowMoves(pairs, {*drawn.values()}, first), deepest)
+    judging = UnitJudging(
+        len(names), release.name, observer, deepest, cells, release.outputs, release.stands_for, release.channels
+    )
+    worst, unchanged, complaints = [Ratio() for _ in sides], 0.0, judging.complaints
+    for found in judging.histories(sides):
+        unchanged += found.rows * found.own
+        for _, one, _ in found.found:
+            if one.moved or one.outside:
+                complaints[f"a history of {len(found.history)} rows leaves the bound with some output"] = None
+            worst = [*map(worse, worst, one.worst)]
+    if judging.most_off > 1:
+        complaints["published records of a class are not as common as own ones would be"] = None
+    if release.outputs.keys() != judging.common({c for _, c in cells.values()}):
+        complaints["rows are drawn by channels of which too few units have so many, or others are not"] = None
+    complaints |= dict.fromkeys(judging.rare_complaints())
+    for row, of in release.stands_for.items():
+        record = release.rows[of][1]
+        if release.released[row] != (*record, class_of(record)):
+            complaints["a published record is not that of the row it stands for"] = None
+    figures = DonorFigures(level_above(read_promise(promise), sides, worst), 0, 0, unchanged / len(cells))
+    declared = release.declared
+    alike = ((figures.level, declared.level), (figures.unchanged, declared.unchanged))
+    if not all(math.isclose(one, other, abs_tol=_FLOATS) for one, other in alike):
+        complaints[f"declared are {declared}, and found {figures}"] = None
+    return DonorFindings(tuple(complaints), figures, judging.most_off)

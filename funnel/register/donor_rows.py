@@ -77,6 +77,13 @@ class DonorRows:
             STANDING_COLUMN: pa.DictionaryArray.from_arrays(read, arrow_texts([*self.standing])),
         }
 
+    def require_drawn(self, pairs: IntArray) -> None:
+        """Make sure that what was counted of the draw by input and output of `drawing`, (a + 1, k), is this."""
+        seen = np.zeros(pairs.shape, dtype=np.int64)
+        np.add.at(seen, (_codes(self), self.outputs % len(self.step.joint.inputs)), 1)
+        if not np.array_equal(seen, pairs):
+            raise DataError("the answers, derived again, are not those that were drawn; run the release again")
+
     def noted(self, pairs: IntArray, work: Path) -> DrawnPeople:
         """The same by the digests of keys, if it is what was drawn; files are written into a folder.
 
@@ -91,11 +98,8 @@ class DonorRows:
         DataError
             If it is not.
         """
-        step, k = self.step, len(self.step.joint.inputs)
-        seen = np.zeros(pairs.shape, dtype=np.int64)
-        np.add.at(seen, (_codes(self), self.outputs % k), 1)
-        if not np.array_equal(seen, pairs):
-            raise DataError("the answers, derived again, are not those that were drawn; run the release again")
+        self.require_drawn(pairs)
+        step = self.step
         order = _in_order(self.digests)
         kept = order[self.nodes[order] >= 0]
         chapter, after = step.published(self.nodes[kept], self.outputs[kept])
@@ -149,7 +153,7 @@ def draw_donors(register: Register, snapshot: Snapshot, people: People, step: St
     donors = np.bincount(of_class[~silent], minlength=k)
     anew = joined(begin_anew(joint.counts.sum(axis=0)), nearest_classes(joint, donors, 1))[:, 0]
     weights = np.stack([anew if one < 0 else step.library[one // (2 * k + 1)][:, one % (2 * k + 1)] for one in met])
-    drawing = _drawing(step, np.unique(column[~silent] * k + of_class[~silent]), anew[k:])
+    drawing = drawing_of_classes(step, np.unique(column[~silent] * k + of_class[~silent]), anew[k:])
     batch = pa.RecordBatch.from_arrays([key_array(keys)], names=[KEY_COLUMN])
     words = KeyedWords(WordKeys.of(record_key, drawing, decided=True))
     outputs = draw_outputs(np.ascontiguousarray(weights.T), codes.reshape(-1), words.to_draw(batch))
@@ -165,10 +169,10 @@ def standing_names(step: Step) -> tuple[str, ...]:
     return (*(f"own: {name}" for name in names), *(f"donor: {name}" for name in names), "gone")
 
 
-def _drawing(step: Step, cells: IntArray, anew: WeightArray) -> Protocol:
+def drawing_of_classes(step: Step, cells: IntArray, anew: WeightArray) -> Protocol:
     """The channels of a step as one protocol over classes, of the (channel, read, class) that people have.
 
-    Who is forgotten gets a record of a class by the weights ``anew``, (k,).
+    Of whom nothing is read gets a record of a class by the weights ``anew``, (k,).
     """
     k = len(step.joint.inputs)
     names, classes = standing_names(step), [name for (name,) in step.joint.inputs.symbols]

@@ -39,7 +39,7 @@ NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
     "followed.parquet",
     "effective.parquet",
 )
-ROWS, EXPECTED, DONORS = "rows.parquet", "expected.parquet", "donors.parquet"
+ROWS, EXPECTED, DONORS, ROW_DONORS = "rows.parquet", "expected.parquet", "donors.parquet", "row_donors.parquet"
 TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
 
 _FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
@@ -121,7 +121,8 @@ class RegisterEntry(Document):
         Number of the first history (node) that this version added; 0 is the history of new people.
     units : tuple of tuples of int or None
         Where people have several rows: how many units have a secret and input in their first row. ``counts`` are then
-        of rows, and histories go on from row to row within the version.
+        of rows, and histories go on from row to row within the version. Of whole records without units whose number of
+        rows is rare, of whom nothing is read.
     second_rows : tuple of (int, int) or None
         Without noise, where the rows of a unit have one secret: by it, how many units have a second row with the
         published input of the first, and how many one with another. A unit counts once, however many rows it has.
@@ -249,7 +250,8 @@ class HeadEntry(Part):
     """An entry as the head knows it: its folder, and the SHA-256 (hex) of entry.json and of people.parquet.
 
     ``rows`` is the SHA-256 (hex) of rows.parquet, where people have several rows; ``missing`` is then about these.
-    ``donors`` is that of donors.parquet, where whole records are published: whose each was.
+    ``donors`` is that of donors.parquet, where whole records are published: whose each was; of row_donors.parquet where
+    people have several rows.
     ``missing`` people of the version are not in people.parquet, because they are forgotten; its counts have them still.
     """
 

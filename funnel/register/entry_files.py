@@ -26,6 +26,7 @@ from funnel.register.entry import (
     FORGOTTEN,
     NODES,
     PEOPLE,
+    ROW_DONORS,
     ROWS,
 )
 from funnel.release.files import Sink
@@ -44,10 +45,15 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     # The digest of the record key: its first and its last 64 bits, each little-endian; node: the history afterwards;
     # changed: 1 of those who ever changed (`funnel.history.mover_stayer`), 0 too of people who have several rows.
     PEOPLE: _schema(high=pa.uint64(), low=pa.uint64(), cell=pa.int32(), changed=pa.int8(), node=pa.int64()),
-    # All rows of units, in the order in which they were drawn: ``row`` is from 1, ``node`` the history after it.
+    # All rows of units, in the order in which they were drawn: ``row`` is from 1, ``node`` the history after it;
+    # 0 where nothing is read of the unit, and the row is published as anybody's.
     ROWS: _schema(high=pa.uint64(), low=pa.uint64(), row=pa.int32(), cell=pa.int32(), node=pa.int64()),
     # Whose record was published last for a person, as ``high`` and ``low`` are; 0 and 0 once they are forgotten.
     DONORS: _schema(high=pa.uint64(), low=pa.uint64(), of_high=pa.uint64(), of_low=pa.uint64()),
+    # The same of the rows of units.
+    ROW_DONORS: _schema(
+        high=pa.uint64(), low=pa.uint64(), row=pa.int32(), of_high=pa.uint64(), of_low=pa.uint64(), of_row=pa.int32()
+    ),
     # Those who are forgotten and still get an answer that depends on nothing.
     FORGOTTEN: _schema(high=pa.uint64(), low=pa.uint64()),
     # Row r is the history ``first + r``: that of its parent and then this output.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError, LedgerError, SpecError
-from funnel.register.entry import DONORS, FORGOTTEN, PEOPLE, ROWS
+from funnel.register.entry import FORGOTTEN, PEOPLE, ROWS
 from funnel.register.entry_files import row_type
 from funnel.register.journal import COMING, PREPARING
 from funnel.register.people import PersonArray, SortedFile, people_of, places, write_people
@@ -152,12 +152,13 @@ def forget(register: Register, asked: PersonArray, *, entirely: bool = False) ->
                 missing = entries[ordinal].missing + erased
                 entries[ordinal] = entries[ordinal].model_copy(update={"people": sha256, "missing": missing})
                 versions.append(entry.name)
-                rows += erasing.count
+                rows += erased
                 known |= erasing.found
             if (known_donors := register.donors(ordinal)) is not None:
                 # Also where they are donors of others alone.
-                sha256, _ = write_people(target, _without_donors(SortedFile(*known_donors), asked), DONORS)
-                files[f"{entry.folder}/{DONORS}"] = FileRef(str(target / DONORS), sha256)
+                name = known_donors[0].name
+                sha256, _ = write_people(target, _without_donors(SortedFile(*known_donors), asked), name)
+                files[f"{entry.folder}/{name}"] = FileRef(str(target / name), sha256)
                 entries[ordinal] = entries[ordinal].model_copy(update={"donors": sha256})
         erasing = _Erasing(None if register.forgotten is None else SortedFile(*register.forgotten), asked)
         before = list(erasing.kept())
@@ -201,7 +202,7 @@ def _without_donors(file: SortedFile, asked: PersonArray) -> Iterator[PersonArra
         order = np.argsort(donors, order=("high", "low"), kind="stable")
         gone = np.zeros(len(piece), dtype=bool)
         gone[order] = places(asked, donors[order]) >= 0
-        for name in ("of_high", "of_low"):
+        for name in {"of_high", "of_low", "of_row"}.intersection(piece.dtype.names or ()):
             piece[name][gone] = 0
         yield piece
 

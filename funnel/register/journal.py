@@ -18,6 +18,7 @@ from funnel.register.entry import (
     FORGOTTEN,
     HEAD,
     PEOPLE,
+    ROW_DONORS,
     ROWS,
     HeadEntry,
     RegisterEntry,
@@ -234,7 +235,8 @@ class Journal:
         if self.forgotten is not None:
             require_digest(*self.forgotten)
         for entry in self.entries:
-            more = [name for name, is_there in ((ROWS, entry.units), (DONORS, entry.classes)) if is_there is not None]
+            donors = DONORS if entry.units is None else ROW_DONORS
+            more = [name for name, is_there in ((ROWS, entry.units), (donors, entry.classes)) if is_there is not None]
             for name in (PEOPLE, *more, *entry.files):
                 if not (self.root / entry.folder / name).is_file():
                     raise lost(f"{self.root / entry.folder / name} is gone")

@@ -16,7 +16,7 @@ from funnel.history.observed import Secrets
 from funnel.history.past import Chapter
 from funnel.joint import IntArray, Joint
 from funnel.register.chapters import write_chapter
-from funnel.register.entry import DONORS, ENTRY, HEAD, PEOPLE, ROWS, HeadEntry, OpenPart, RegisterEntry
+from funnel.register.entry import DONORS, ENTRY, HEAD, PEOPLE, ROW_DONORS, ROWS, HeadEntry, OpenPart, RegisterEntry
 from funnel.register.journal import COMING, PREPARING, Prepared
 from funnel.register.register import Register
 from funnel.release.classes_document import ClassesDocument
@@ -45,7 +45,7 @@ class DrawnPeople:
     second : ndarray of int64, shape (c, 2), optional
         By secret, units whose second row has the published input of the first, and whose has another one; exact.
     donors : FileRef, optional
-        Where whole records are published: the file of whose each is.
+        Where whole records are published: the file of whose each is; by row, where people have several.
     """
 
     chapter: Chapter
@@ -124,7 +124,7 @@ def prepare_entry(
     try:
         entry = _entry(register, noted, terms, frequencies, working)
         shutil.move(noted.people.checked(), working / PEOPLE)
-        for file, name in ((noted.unit_rows, ROWS), (noted.donors, DONORS)):
+        for file, name in ((noted.unit_rows, ROWS), (noted.donors, ROW_DONORS if noted.unit_rows else DONORS)):
             if file is not None:
                 shutil.move(file.checked(), working / name)
         entry_sha256 = write_whole(working / ENTRY, entry.to_bytes()).sha256

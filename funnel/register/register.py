@@ -18,7 +18,7 @@ from funnel.history.observers import MOVER_STAYER, OBSERVERS, TRANSITIONS, check
 from funnel.history.past import Chapter, Past
 from funnel.joint import Joint
 from funnel.register.chapters import read_chapters, read_expected
-from funnel.register.entry import DONORS, PEOPLE, ROWS, RegisterHead
+from funnel.register.entry import DONORS, PEOPLE, ROW_DONORS, ROWS, RegisterHead
 from funnel.register.entry_files import lost
 from funnel.register.journal import Journal
 from funnel.register.people import SortedFile, Tally
@@ -118,7 +118,8 @@ class Register(Journal):
     def donors(self, ordinal: int) -> tuple[Path, str] | None:
         """The file of whose records were published in a version, and its SHA-256 (hex); None of no whole records."""
         known = self._require_head().entries[ordinal]
-        return None if known.donors is None else (self.root / known.folder / DONORS, known.donors)
+        name = DONORS if known.rows is None else ROW_DONORS
+        return None if known.donors is None else (self.root / known.folder / name, known.donors)
 
     def people(self, ordinal: int) -> tuple[Path, str]:
         """The file of the people of a version, and its SHA-256 (hex)."""

@@ -148,14 +148,21 @@ def follow_units(
     return follow_waves(asked, plan, _drawing(units, record_key))
 
 
-def people_of(units: Units, waves: Waves, snapshot: Snapshot, work: Path) -> People:
-    """The history before every row, in the order of the snapshot, as a file that it is drawn with."""
+def people_of(units: Units, step: Step, before: IntArray, snapshot: Snapshot, work: Path) -> People:
+    """The history before every row, in the order of the snapshot, as a file that it is drawn with.
+
+    It is below 0 of rows that are drawn from what depends on nothing.
+    """
     private_folder(work)
-    gone = units.nodes[units.rows.units] == FORGOTTEN_NODE
-    nodes = np.where(gone, FORGOTTEN_NODE + 1 - units.rows.places, waves.before)
+    nodes = silent_nodes(units.rows, before)
     of_groups = np.split(nodes, np.cumsum(snapshot.sizes)[:-1])
     histories = write_histories(work / HISTORIES, ((some, np.zeros(len(some), dtype=np.int8)) for some in of_groups))
-    return People(waves.step.observed, histories, units.forgotten, units.known)
+    return People(step.observed, histories, units.forgotten, units.known)
+
+
+def silent_nodes(rows: UnitRows, before: IntArray) -> IntArray:
+    """The history before every row, and numbers of their own, -1, -2, …, of rows that have none."""
+    return np.where(before < 0, FORGOTTEN_NODE + 1 - rows.places, before)
 
 
 def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, work: Path) -> DrawnPeople:

@@ -140,8 +140,10 @@ class _Columns:
 
     def _field(self, column: str, written: Callable[[str], str]) -> dict[str, Any]:
         categories, told = [written(text) for text in self.texts[column]], described_numbers(self.spec, column)
+        label = self.spec.metadata.labels.get(column)
         return {
             "name": written(column),
+            **({} if label is None else {"title": label}),
             "type": "string",
             "description": f"{column}, {self.meaning}",
             "categories": categories,

@@ -127,6 +127,7 @@ class History(Part):
 
     ``outside_at_most`` is the most of all observers and secrets that are bounded. ``own`` is the share of whole records
     that are expected to be those of the people they stand for; None where outputs of one channel are published.
+    ``rare`` is the share of those of people with a rare number of rows, where people have several.
     """
 
     versions: int = Field(ge=1)
@@ -134,6 +135,7 @@ class History(Part):
     outside_at_most: Probability
     observers: tuple[HistoryObserver, ...] = ()
     own: Probability | None = None
+    rare: Probability | None = None
 
 
 class Figures(Part):

@@ -1,4 +1,4 @@
-"""The row engine: all partitions drawn and all parts written, by whatever workers there are, into one file."""
+"""The row engine: all partitions drawn and all parts put in order, by whatever workers there are, into one file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ import numpy as np
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, PipelineError
 from funnel.progress import Progress, quiet
+from funnel.sampling.chunks import even_chunks
+from funnel.sampling.output_columns import GROUP_ROWS, ReleaseWriter
 from funnel.sampling.partitions import Plan
-from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part
+from funnel.sampling.parts import Done, draw_partition, read_codes, write_part
 from funnel.sampling.probe import donors_digest, probe_digest
 from funnel.sampling.spill import Closing
-from funnel.sampling.splice import splice
 from funnel.storage import writing_in
 from funnel.word_statistics import WordStatistics, together
 
@@ -155,8 +156,8 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
 def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = quiet) -> Drawn:
     """Draw all rows of a plan and write them to one parquet file.
 
-    With record keys the bytes of the file depend on the plan alone. What workers have finished stays in the folder of
-    the plan until the caller removes it, and is not done again by a further call with the same plan and folder.
+    With record keys the bytes of the file depend on the plan alone. What workers hand on stays in the folder of the
+    plan until the caller removes it.
 
     Parameters
     ----------
@@ -192,11 +193,7 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
         without_evidence = tuple(replace(done, cells=b"", words=()) for done in drawn)
         tasks = [(plan, i, without_evidence) for i in range(plan.parts)]
         parts = all_done(workers, write_part, tasks, "writing in random order", plan.rows, progress)
-    folder = Path(plan.folder)
-    for done in parts:
-        require_unchanged(folder / done.file, done.digest)
-    with writing_in(Path(target).parent):
-        rows = splice([folder / done.file for done in parts], target)
+    rows = _written(plan, parts, Path(target))
     b, a = plan.protocol.size
     shape = (1 if plan.secret is None else len(plan.secret) + 1, a + 1, b)
     tables = (np.frombuffer(done.cells, dtype="<i8").astype(np.int64).reshape(2, -1) for done in drawn)
@@ -209,6 +206,22 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
     words = dict(zip(plan.purposes, (together(some) for some in streams), strict=False))
     taken = None if plan.donors is None or plan.donors.followed else donors_digest(plan.donors)
     return Drawn(counts, words, probe_digest(plan.protocol), taken)
+
+
+def _written(plan: Plan, parts: Sequence[Done], target: Path) -> int:
+    """Encode the rows that workers left into one file; how many they are.
+
+    By this process alone: encoding is so small a part of a release that sharing it among workers saved nothing.
+    """
+    rows = 0
+    with writing_in(target.parent), ReleaseWriter(target, plan.published.columns()) as writer:
+        for done in parts:
+            codes = read_codes(plan, done)
+            # A part in random order is one row group, whatever its size.
+            for group in [codes] if plan.shuffle else even_chunks([codes], GROUP_ROWS):
+                writer.write(group)
+                rows += len(group)
+    return rows
 
 
 def all_done(

@@ -1,8 +1,8 @@
 """What a worker does: draw a partition, and write a part; each a function of the plan, with a result on disk.
 
-A result is a file and beside it a record of its digest. Both are written under temporary names and renamed, the record
-last: so a result is there whole or not at all, whenever a worker dies, and whoever takes over the task finds it or
-makes it. Fresh words come from a stream that the worker makes for the task alone; two workers never share one.
+A result is a file, written under a temporary name and renamed: so it is there whole or not at all, whenever a worker
+dies, and whoever takes over the task makes it. Fresh words come from a stream that the worker makes for the task alone;
+two workers never share one.
 """
 
 from __future__ import annotations
@@ -10,23 +10,19 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
-from pydantic import ConfigDict, TypeAdapter
 
 from funnel.errors import DataError
-from funnel.joint import Joint
 from funnel.sampling.answers import Answers, answers
-from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import CodeArray, InputEncoder
+from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.draw_counts import CellCounts
 from funnel.sampling.key_column import KEY_COLUMN
-from funnel.sampling.output_columns import GROUP_ROWS, ReleaseWriter
 from funnel.sampling.partitions import Plan
 from funnel.sampling.random_words import WordArray
 from funnel.sampling.row_order import code_bits, order_words, released_order, sorted_pieces
@@ -38,18 +34,6 @@ from funnel.tables import open_paged
 from funnel.word_statistics import WordStatistics
 
 _READ_ROWS = 1 << 17
-
-
-class Work(Interface):
-    """What results of tasks are of: a plan."""
-
-    @property
-    def folder(self) -> str:
-        """Private folder for what workers hand on."""
-
-    @property
-    def digest(self) -> str:
-        """What the content of the working files depends on."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +63,10 @@ class Done:
     words: tuple[WordStatistics, ...] = ()
 
 
-# A result on disk: the digest of the plan that it is of, and what is noted of it.
-_RECORD = TypeAdapter(tuple[str, Done], config=ConfigDict(ser_json_bytes="base64", val_json_bytes="base64"))
-
-
 def draw_partition(plan: Plan, index: int) -> Done:
-    """Draw the outputs of a partition: encoded, if the order is kept, else sorted by part."""
+    """Draw the outputs of a partition: their codes as they stand, if the order is kept, else sorted by part."""
     published = plan.published
-    name = f"partition-{index:05d}.{'codes' if plan.shuffle else 'parquet'}"
+    name = f"partition-{index:05d}.codes"
 
     def make(path: Path) -> Done:
         b, words = published.size, words_for(plan.keys)
@@ -102,39 +82,24 @@ def draw_partition(plan: Plan, index: int) -> Done:
             tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())
             bounds += write_by_part(path, tagged, plan.parts)
         else:
-            with ReleaseWriter(path, published.columns()) as writer:
-                for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
-                    writer.write(chunk)
+            write_codes(path, (drawn.outputs for drawn in counted()))
         counts = seen.counts.counts()
         cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()
         return Done(name, "", counts.n, cells, tuple(bounds), seen.words())
 
-    return result_of(plan, name, make)
-
-
-def count_partition(
-    snapshot: str,
-    groups: tuple[int, int],
-    secret: tuple[str, ...],
-    inputs: tuple[str, ...],
-    order: Mapping[str, Sequence[str]],
-) -> Joint:
-    """Count the joint distribution of the secret and the input in some row groups of a snapshot."""
-    return Joint.from_batches(row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)
+    return _put(plan, name, make)
 
 
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
-    """Put the rows of a part, from all partitions, into their final order and encode them."""
-    published = plan.published
-    name = f"part-{part:05d}.parquet"
+    """Put the rows of a part, from all partitions, into their final order."""
+    name = f"part-{part:05d}.codes"
 
     def make(path: Path) -> Done:
-        codes = released_order(read_part(plan, part, drawn), published.size, words_for(plan.keys))
-        with ReleaseWriter(path, published.columns()) as writer:
-            writer.write(codes)
+        codes = released_order(read_part(plan, part, drawn), plan.published.size, words_for(plan.keys))
+        write_codes(path, [codes])
         return Done(name, "", len(codes))
 
-    return result_of(plan, name, make)
+    return _put(plan, name, make)
 
 
 def row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -193,6 +158,26 @@ class _Seen:
         return tuple(one.statistics() for one in self._words.values())
 
 
+def write_codes(path: Path, codes: Iterable[OutputArray]) -> None:
+    """Write the codes of rows one after another."""
+    with path.open("wb", buffering=0) as file:
+        for some in codes:
+            write_rows(file, some)
+
+
+def read_codes(plan: Plan, done: Done) -> OutputArray:
+    """The codes of rows in their final order, as a worker wrote them.
+
+    Raises
+    ------
+    DataError
+        If the file is no longer what was written.
+    """
+    path = Path(plan.folder) / done.file
+    require_unchanged(path, done.digest)
+    return np.fromfile(path, dtype=ChannelSampler.output_type(plan.published.size))
+
+
 def write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:
     """Write rows piece by piece, within a piece sorted by part; say where in each piece the parts begin."""
     at = 0
@@ -203,7 +188,7 @@ def write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterat
             at += len(piece)
 
 
-def read_part(plan: Work, part: int, drawn: tuple[Done, ...]) -> WordArray:
+def read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> WordArray:
     """What the rows of a part travel as, from all partitions.
 
     Raises
@@ -224,37 +209,17 @@ def read_part(plan: Work, part: int, drawn: tuple[Done, ...]) -> WordArray:
     return words
 
 
-def result_of(plan: Work, name: str, make: Callable[[Path], Done]) -> Done:
-    """The result that is there already, if it is whole and of this very plan; else what ``make`` writes."""
+def _put(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
+    """What ``make`` writes, put into its place when it is whole."""
     folder = Path(plan.folder)
-    record = folder / f"{name}.json"
-    if (found := _found(folder, record, plan)) is not None:
-        return found
-    token = secrets.token_hex(6)
-    temporary = folder / f".{name}.{token}"
-    said = folder / f".{name}.json.{token}"
+    temporary = folder / f".{name}.{secrets.token_hex(6)}"
     try:
         with writing_in(folder):
-            made = make(temporary)
-            done = replace(made, digest=content_digest(temporary))
+            done = replace(make(temporary), digest=content_digest(temporary))
             temporary.replace(folder / name)
-            said.write_bytes(_RECORD.dump_json((plan.digest, done)))
-            said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
-        said.unlink(missing_ok=True)
     return done
-
-
-def _found(folder: Path, record: Path, plan: Work) -> Done | None:
-    if not record.is_file():
-        return None
-    try:
-        digest, done = _RECORD.validate_json(record.read_bytes())
-    except ValueError:
-        return None
-    path = folder / done.file
-    return done if digest == plan.digest and path.is_file() and content_digest(path) == done.digest else None
 
 
 def content_digest(path: str | os.PathLike[str]) -> str:

@@ -13,6 +13,7 @@ from funnel.protocol import INVARIANT
 from funnel.settings.column_agreement import (
     columns_agree,
     impossible_agrees,
+    labels_agree,
     numbers_agree,
     replicates_agree,
     utility_agrees,
@@ -348,6 +349,7 @@ RULES = (
     Rule(("publish", "[groups] exclude"), _publishing),
     Rule(("[[impossible]]", "secret", "publish", "[recode]", "[categories]"), impossible_agrees),
     Rule(("secret", "publish", "[groups] exclude"), replicates_agree),
+    Rule(("[metadata] labels", "publish"), labels_agree),
     Rule(("weight", "publish", "[recode]", "[numbers]"), weight_agrees),
     Rule(("[numbers]", "[recode]", "publish", "[frequencies] protection"), numbers_agree),
     Rule(("utility", "publish", "[numbers]", "[history] people"), utility_agrees),

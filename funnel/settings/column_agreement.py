@@ -170,6 +170,15 @@ def utility_agrees(spec: ReleaseSpec) -> Iterator[str]:
             )
 
 
+def labels_agree(spec: ReleaseSpec) -> Iterator[str]:
+    """Labels of what is not published."""
+    for column in spec.metadata.labels:
+        if spec.publish and column not in spec.publish:
+            yield (
+                f"[metadata] labels names {column!r}, which is no published column{did_you_mean(column, spec.publish)}"
+            )
+
+
 def replicates_agree(spec: ReleaseSpec) -> Iterator[str]:
     """Replicate weights among the columns that are released."""
     if found := replicate_weights(spec.columns):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator, StrictBool, field_validator
+from pydantic import BeforeValidator, Field, StrictBool, field_validator
 
 from funnel.settings.fields import Address, Email, Line, Link, Section, Texts, WebAddress, as_tuple
 from funnel.storage import is_url
@@ -80,6 +81,8 @@ class MetadataSettings(Section):
         Words by which a portal finds the release.
     sources : tuple of SourceReference
         What the released data were made from.
+    labels : mapping of column name to str
+        What published columns are about, where their names do not say it: labels of variables, as in SPSS and Stata.
     """
 
     licence: Line
@@ -88,6 +91,7 @@ class MetadataSettings(Section):
     contact_email: Email | None = None
     keywords: Texts = ()
     sources: Annotated[tuple[SourceReference, ...], BeforeValidator(as_tuple)] = ()
+    labels: Mapping[str, Line] = Field(default_factory=dict)
 
 
 class ApprovalSettings(Section):

@@ -108,11 +108,6 @@ def _why_not_followed(spec: ReleaseSpec) -> str | None:
 
     guarantee, history = parse_guarantee(spec.guarantee.canonical), spec.history
     other = f"write {DIFFERENT}, or publish fewer columns"
-    if spec.unit is not None:
-        return (
-            "donors for several rows of one person need as many rows as that person, which is not there yet in a "
-            f"release; take unit out, use funnel.history.donor_units in Python, or {other}"
-        )
     if spec.frequencies.kind.is_noisy:
         return (
             "which donors of the same people leave, and who changes how, is counted exactly, which noise would not "

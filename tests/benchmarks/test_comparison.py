@@ -176,3 +176,19 @@ def test_the_page_is_made_of_the_figures_that_were_kept() -> None:
     assert set(tables) == set(page.TABLES)
     text = (Path(RESULTS) / "comparison.md").read_text(encoding="utf-8")
     assert text == page.page(tables, page.FINDINGS)
+
+
+def test_every_attack_is_kept_for_every_method_and_for_rare_targets_and_shown() -> None:
+    text = (Path(RESULTS) / "comparison.md").read_text(encoding="utf-8")
+    for rows in page.rows_of(RESULTS).values():
+        for row in page.measured_rows(rows):
+            for attack in {*page.SEARCHES, *row["attacks"]}:
+                for who in ("all", "rare"):
+                    found = page.tally_of(row, attack, who)
+                    low, high = found.interval
+                    assert found.guesses > 100
+                    assert f"{found.gain:.2f} ({low:.2f} to {high:.2f})" in text
+            # Synthetic records are nobody's, and those of the command are in random order.
+            assert ("own record" in row["attacks"]) is not row["method"].startswith(
+                ("CART", "MST", "AIM", "funnel init")
+            )

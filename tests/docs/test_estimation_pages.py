@@ -59,16 +59,21 @@ def test_rows_are_written_as_they_come(
 
 
 def test_intervals_of_tables_and_regressions_hold_as_often_as_the_page_of_analyses_says() -> None:
-    """In 93 to 97 % of at least 500 releases, for every estimate, 94 to 96 % on average; naive ones less often."""
+    """In 93 to 97 % of at least 500 releases, for every estimate, 94 to 96 % on average; naive ones less often.
+
+    Of whole records with a published secret in 91 to 97 % and 93 to 96 %.
+    """
     kept = rows.saved("regression-coverage")
-    assert {row["mechanism"] for row in kept} == {"invariant", "optimal", "grr"}
+    whole = "invariant, by class"
+    assert {row["mechanism"] for row in kept} == {"invariant", "optimal", "grr", whole}
     for row in kept:
         assert row["releases"] >= 500
-        assert 0.93 <= row["held"][1] <= row["held"][0] <= 0.97
-        assert 0.935 <= row["held"][0] < 0.965
         assert row["naive_held"][1] < 0.92
+        least, mean = (0.91, 0.93) if row["mechanism"] == whole else (0.93, 0.935)
+        assert least <= row["held"][1] <= row["held"][0] < 0.97
+        assert mean <= row["held"][0] < 0.965
     for kind in ("shares", "log odds ratio", "logistic", "linear"):
-        assert len({row["mechanism"] for row in kept if row["statistic"].startswith(f"{kind}: ")}) == 3
+        assert len({row["mechanism"] for row in kept if row["statistic"].startswith(f"{kind}: ")}) == 4
 
 
 def test_usual_statistics_are_those_of_statsmodels() -> None:

@@ -50,6 +50,9 @@ keywords = ["people", "tests", "x", "a/b"]
 contact_name = "Office of Tests"
 contact_email = "office@example.org"
 
+[metadata.labels]
+sex = "Sex, as the census has it"
+
 [[metadata.sources]]
 title = "Census"
 path = "https://example.org/census"

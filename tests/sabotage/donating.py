@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import DONOR_YEAR
+from tests.sabotage.scenes import DONOR_VISITS, DONOR_YEAR, Scene
 
 CAUGHT = "register"
 
 
-def _of(name: str, breaks: str, module: str, old: str, new: str, caught: str = CAUGHT) -> Mutant:
-    return Mutant(name, breaks, f"funnel.{module}", old, new, caught, DONOR_YEAR)
+def _of(
+    name: str, breaks: str, module: str, old: str, new: str, caught: str = CAUGHT, scene: Scene = DONOR_YEAR
+) -> Mutant:
+    return Mutant(name, breaks, f"funnel.{module}", old, new, caught, scene)
+
+
+def _of_rows(name: str, breaks: str, module: str, old: str, new: str, caught: str = CAUGHT) -> Mutant:
+    return _of(name, breaks, module, old, new, caught, DONOR_VISITS)
 
 
 DONATING = [
@@ -120,6 +126,102 @@ DONATING = [
         "release.public.findings",
         "own=None if history.own is None else distributions.share(history.own),",
         "own=None if history.own is None else 0.97,",
+        "report and counts",
+    ),
+    _of_rows(
+        "records of later rows believed to be twice as likely to be own",
+        "more records go on than the bound allows",
+        "history.donor_beliefs",
+        "own = self.own * in_class * (everywhere * own_weight)",
+        "own = self.own * in_class * (everywhere * own_weight * 2)",
+    ),
+    _of_rows(
+        "donors of units with any number of rows",
+        "how many rows a record's person has tells whether it is their own",
+        "history.donor_units",
+        "np.bincount(self.rows.units)[self.rows.units[at]]",
+        "np.ones(len(at), dtype=np.int64)",
+    ),
+    _of_rows(
+        "another row of a donor",
+        "records of a person are those of several people",
+        "history.donor_units",
+        "= nodes[here], whole[taken]",
+        "= nodes[here], np.roll(whole[taken], 1)",
+        "donors.taken",
+    ),
+    _of_rows(
+        "rows of rare numbers stay",
+        "some people are found by how many rows they have",
+        "history.donor_units",
+        "taken, drawn.stands_for)",
+        "np.arange(len(taken)), drawn.stands_for)",
+        "donors.taken",
+    ),
+    _of_rows(
+        "one row in the place of all of rare numbers",
+        "a record is published as often as there are rows of rare numbers",
+        "history.donor_units",
+        "taken, drawn.stands_for)",
+        "taken[others][0], drawn.stands_for)",
+        "donors.taken",
+    ),
+    _of_rows(
+        "all rows with a history draw alike",
+        "one word decides for many people",
+        "history.donor_units",
+        "words(step, nodes, at, None)",
+        "words(step, nodes, at, None)[:1].repeat(len(at))",
+        "donors.taken",
+    ),
+    _of_rows(
+        "rare rows left out of the effective channel",
+        "readers compute with a channel that rows of rare numbers are not drawn by",
+        "history.donor_units",
+        "table = table + np.outer(silent,",
+        "table = table + 0 * np.outer(silent,",
+    ),
+    _of_rows(
+        "more rows said to be own",
+        "the report says that rows are true which are not",
+        "history.donor_units",
+        "own=math.fsum((step.own or 0.0) * step.joint.n",
+        "own=math.fsum((step.own or 0.0) ** 0.5 * step.joint.n",
+    ),
+    _of_rows(
+        "row donors noted of others",
+        "nobody knows any more whose rows were published",
+        "register.unit_donor_rows",
+        'donors["of_high"], donors["of_low"] = self.digests[of].T',
+        'donors["of_high"], donors["of_low"] = self.digests[of[::-1]].T',
+    ),
+    _of_rows(
+        "histories of rows noted of others",
+        "the register says of people what was published of others",
+        "register.unit_donor_rows",
+        "np.maximum(drawn.after[kept], 0)",
+        "np.maximum(drawn.after[kept][::-1], 0)",
+    ),
+    _of_rows(
+        "fewer rows said to be of a rare number",
+        "the report says that fewer rows are of others than are",
+        "pipeline.tasks.found_history",
+        "- people.forgotten",
+        "// 2 - people.forgotten",
+    ),
+    _of_rows(
+        "half of the level of each row",
+        "officers are told that rows tell less than they do",
+        "pipeline.tasks.found_history",
+        "one.level.value, one.own)",
+        "one.level.value / 2, one.own)",
+    ),
+    _of_rows(
+        "another share of rows of a rare number",
+        "the public report says that hardly any row is of another person for that reason",
+        "release.public.findings",
+        "distributions.share(history.rare / distributions.n)",
+        "0.3",
         "report and counts",
     ),
 ]

@@ -175,7 +175,7 @@ FOLLOWING = [
             (
                 "real people in the effective channel",
                 "shares of people by history, which no noise protects",
-                "funnel.pipeline.tasks.follow",
+                "funnel.pipeline.tasks.decided",
                 "fitted(terms.decide(register.past, expected_now), ",
                 f"fitted(terms.decide(register.past, {TOOLS}.where_expected(people.observed, expected_now)), ",
                 CAUGHT,

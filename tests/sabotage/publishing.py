@@ -189,6 +189,14 @@ PUBLISHING = [
         "package",
     ),
     Mutant(
+        "a label that nobody wrote",
+        "analysts read that a column is about something else",
+        "funnel.release.datapackage",
+        "label = self.spec.metadata.labels.get(column)",
+        'label = self.spec.metadata.labels.get(column, "Jane")',
+        "texts",
+    ),
+    Mutant(
         "another licence",
         "the release is given away under terms that nobody chose",
         "funnel.release.datapackage",

@@ -24,13 +24,14 @@ from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
 from funnel.release import snapshot
 from funnel.release.classified import write_classes
-from funnel.release.documents import JointDocument
 from funnel.sampling import partitions
+from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
 from tests.sabotage import tools
 from tests.tasks.test_units_noise import SPEC as ENCOUNTERS
 from tests.tasks.test_units_noise import encounters
+from tests.unit_panels import VISITS, waves_as_rows
 from tests.waves import FOLLOWED, WAVES, wave
 
 SPEC = """
@@ -104,6 +105,8 @@ DONOR_YEARS = (
     .replace('people = "same"', 'people = "same"\nbudget_fraction = 0.8', 1)
 )
 """The same of whole records, of donors who are followed."""
+DONOR_ROWS = VISITS.replace('"visits"', '"people"')
+"""Whole records of several rows of people."""
 NOISY_RIGHT_YEARS = RIGHT_YEARS.replace('protection = "none"', "epsilon = 0.5")
 EXPLAINED_SPEC = (
     SPEC.replace('["marital-status", "sex"]', '["income"]')
@@ -146,6 +149,8 @@ UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 GROUP = 700
 # People of the panel.
 _PANEL = 2000
+# And of those who have several rows.
+_VISITORS = 600
 
 
 @dataclass(frozen=True)
@@ -282,6 +287,11 @@ def write_encounters(folder: Path) -> None:
     pq.write_table(encounters(0), folder / "people.parquet")
 
 
+def write_visits(folder: Path) -> None:
+    """Some waves of the panel as rows of its people, and a number of rows that is rare."""
+    pq.write_table(waves_as_rows(_VISITORS), folder / "people.parquet")
+
+
 def write_days(folder: Path) -> None:
     """The same with a day, which goes with the secret in every ward."""
     table = encounters(0)
@@ -316,27 +326,17 @@ def doubt(folder: Path) -> None:
 
 
 def forget_protocol(folder: Path) -> None:
-    """The protocol is not there any more; snapshot and counts are."""
+    """The protocol is not there any more; the snapshot is."""
     for made in ("protocols", "fits"):
         shutil.rmtree(folder / ".funnel" / "people" / made)
 
 
-def exchange_counts(folder: Path) -> None:
-    """Somebody has put other counts into the private folder."""
-    (place,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
-    place.write_bytes(
-        JointDocument.like(tools.moved(JointDocument.from_json(place.read_bytes()).joint, 300)).to_bytes()
-    )
-
-
 def exchange_protocol(folder: Path) -> None:
     """Somebody has put another protocol into the private folder, one that publishes nearly all as they are."""
-    (counts,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
+    counted = count_joint(ReleaseSpec.load(folder / "people.toml"), quiet)
     (place,) = (folder / ".funnel" / "people" / "protocols").glob("*/protocol.json")
     protocol = Protocol.from_json(place.read_text(encoding="utf-8"))
-    place.write_text(
-        tools.nearly_identity(JointDocument.from_json(counts.read_bytes()).joint, protocol).to_json(), encoding="utf-8"
-    )
+    place.write_text(tools.nearly_identity(counted, protocol).to_json(), encoding="utf-8")
 
 
 def forge_protocol(folder: Path) -> None:
@@ -365,7 +365,7 @@ def exchange_rows(folder: Path) -> None:
 
 def forget_frequencies(folder: Path) -> None:
     """Nothing is there any more that was made of the source."""
-    for kept in ("noise-secret", "values", "snapshots", "joints", "protocols", "fits"):
+    for kept in ("noise-secret", "values", "snapshots", "protocols", "fits"):
         place = folder / ".funnel" / "people" / kept
         place.unlink() if place.is_file() else shutil.rmtree(place)
 
@@ -380,7 +380,7 @@ def make_questions(folder: Path) -> None:
 FRESH = Scene("nothing was made before", QUICK, fresh=True)
 DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
-COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
+COUNTED = Scene("a first release of a snapshot that is there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
 WHOLE = Scene("whole records", WHOLE_SPEC)
@@ -427,6 +427,9 @@ RIGHT_INCOME = Scene(
 )
 DONOR_YEAR = Scene(
     "a third version of whole records about the same people", DONOR_YEARS, earlier=True, years=True, change=third_wave
+)
+DONOR_VISITS = Scene(
+    "a first release of whole records of several rows of people", DONOR_ROWS, fresh=True, change=write_visits
 )
 NOISY_RIGHT_YEAR = Scene(
     "a third version about the same people, right on average by noisy means",
@@ -481,6 +484,7 @@ HONEST = (
     RIGHT_YEAR,
     RIGHT_INCOME,
     DONOR_YEAR,
+    DONOR_VISITS,
     NOISY_RIGHT_YEAR,
 )
 """Scenes in which an honest run publishes."""
@@ -489,7 +493,6 @@ BREACHING = Scene("frequencies that break a rule", QUICK.replace('"report"', '"r
 FOUND_BINS = Scene(
     "bins found from records that are held out", HELD_OUT_SPEC.replace("bins = [30, 50]", 'bins = "auto"'), fresh=True
 )
-EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)
 EXCHANGED_PROTOCOL = Scene("another protocol in the private folder", change=exchange_protocol)
 FORGED_PROTOCOL = Scene("a forged protocol in the private folder", change=forge_protocol)
 EXCHANGED_SNAPSHOT = Scene("other records in the snapshot", change=exchange_snapshot)

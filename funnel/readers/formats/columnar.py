@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from funnel.errors import DataError
-from funnel.readers.formats.loaded import LABELS
+from funnel.readers.formats.loaded import LABEL, LABELS
 from funnel.readers.opened_source import Source, SourceSpec
 from funnel.readers.source_files import SourceFile, SourceFiles, find_files
 from funnel.storage import base_name, explained, failures, is_url
@@ -158,8 +158,9 @@ class Columnar(Format):
             names = (*full.names, *stated)
             check_columns(spec, shown, names)
             for column in spec.columns:
-                if column not in stated and not files.dataset and LABELS in (full.field(column).metadata or {}):
-                    said[column] = full.field(column).metadata
+                told = {} if column in stated or files.dataset else full.field(column).metadata or {}
+                if not told.keys().isdisjoint((LABEL, LABELS)):
+                    said[column] = told
                 kind = pa.string() if column in stated else full.field(column).type
                 types[column] = _merged(types[column], kind, column, shown, first.name) if column in types else kind
             all_names = all_names or names

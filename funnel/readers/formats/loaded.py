@@ -12,21 +12,27 @@ import pyarrow as pa
 
 from funnel.wording import plain_number
 
-# In the metadata of a column: its labels, as JSON, in the order of their codes.
-LABELS = b"labels"
+# In the metadata of a column: what it is about, and the labels of its values, as JSON, in the order of their codes.
+LABEL, LABELS = b"label", b"labels"
 _WHOLE = 2.0**53
 
 
 class Loaded:
     """A file in memory, as `funnel.readers.formats.columnar.OpenFile`."""
 
-    def __init__(self, columns: Mapping[str, Sequence[Any]], labels: Mapping[str, Mapping[Any, str]]) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        labels: Mapping[str, Mapping[Any, str]],
+        about: Mapping[str, str | None] | None = None,
+    ) -> None:
         arrays, fields = [], []
         for name, values in columns.items():
             array, told = column_of(values, labels.get(name, {}))
-            metadata = {LABELS: json.dumps(told)} if told else None
+            metadata = {LABELS: json.dumps(told)} if told else {}
+            metadata |= {LABEL: label} if (label := (about or {}).get(name)) else {}
             arrays.append(array)
-            fields.append(pa.field(name, array.type, metadata=metadata))
+            fields.append(pa.field(name, array.type, metadata=metadata or None))
         self.schema: pa.Schema = pa.schema(fields)
         self._table = pa.Table.from_arrays(arrays, schema=self.schema)
         self.rows: int | None = self._table.num_rows
@@ -85,6 +91,12 @@ def column_of(values: Sequence[Any], labels: Mapping[Any, str]) -> tuple[pa.Arra
 def text_of(value: Any) -> str:
     """The text of a cell: whole numbers without a point."""
     return plain_number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def label_of(column: pa.Field) -> str | None:
+    """What a column is about, where its file says it in more than its name."""
+    label = " ".join((column.metadata or {}).get(LABEL, b"").decode("utf-8", "replace").split())
+    return label if label and label.isprintable() and label != column.name else None
 
 
 def labels_of(column: pa.Field) -> tuple[str, ...]:

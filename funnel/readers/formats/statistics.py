@@ -34,7 +34,7 @@ class Statistical(Columnar):
             columns, described = read(stream, output_format="dict")
         if columns is None:
             raise FormatError(f"cannot be read as a file of {self.name}; check the path, or set format in [source]")
-        return Loaded(columns, described.variable_value_labels)
+        return Loaded(columns, described.variable_value_labels, described.column_names_to_labels)
 
 
 class Stata(Statistical):

@@ -48,6 +48,7 @@ def public_history(history: FoundHistory, guarantee: Guarantee, distributions: P
         outside_at_most=share_at_most(max(share for one, share in found if one.bounded), distributions.step),
         observers=tuple(_observer(one, share, guarantee, distributions) for one, share in found),
         own=None if history.own is None else distributions.share(history.own),
+        rare=None if history.rare is None else distributions.share(history.rare / distributions.n),
     )
 
 

@@ -558,6 +558,16 @@ def contact(**values: str) -> Apply:
     return package(lambda c: c["contributors"][0].update(values))
 
 
+def labelled(text: Any) -> Apply:
+    """Another label of the first column, in all tables."""
+
+    def change(content: dict[str, Any]) -> None:
+        for table in content["resources"]:
+            table["schema"]["fields"][0]["title"] = text
+
+    return package(change)
+
+
 noticed(
     "texts",
     {
@@ -568,6 +578,8 @@ noticed(
     },
     "report",
 )
+noticed("texts", {"package: a label": labelled("Jane")}, None, why=FREE)
+noticed("package", {"package: a label of two lines": labelled("Jane\nDoe"), "package: no text as label": labelled(5)})
 noticed("texts", {"package: keywords": packaged(keywords=["Jane"])}, None, why=FREE)
 noticed(
     "texts",

@@ -24,9 +24,11 @@ from funnel.drafting.asking import ask
 from funnel.drafting.choice import Answers
 from funnel.drafting.command import GivenSource, draft_file
 from funnel.drafting.look import look_at
+from funnel.drafting.people import RowsOfPeople, records_of_class
 from funnel.drafting.roles import roles_of
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
+from funnel.release.public_report import PublicReport
 from funnel.settings.agreement import conflicts
 from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
@@ -408,6 +410,33 @@ class TestPeople:
         assert (spec.history.people, spec.history.budget_fraction) == ("same", 0.8)
         assert (spec.guarantee.kind, spec.frequencies.protection, spec.groups.known) == ("lip", "threshold", ())
         assert conflicts(spec) == ()
+
+    def test_many_columns_of_several_rows_are_whole_records(self, tmp_path: Path) -> None:
+        spec = written(tmp_path, visits(1500), "diagnosis", "all", unit=("patient",))
+        assert {*spec.publish} == {"day", "ward", "age", "sex", "chronic", "no_of_tests"}
+        assert (spec.unit, spec.mechanism.name, spec.frequencies.protection) == (("patient",), "invariant", "threshold")
+        assert spec.history is not None
+        assert spec.history.budget_fraction == 0.8
+        assert "one bound holds for all rows." in text_of(tmp_path)
+        folder = make_release(tmp_path / "spec.toml")
+        assert overall(recheck(folder)) == State.PASSED
+        told = PublicReport.read(folder.numbers).figures.history
+        assert told is not None
+        assert told.rare is not None
+        assert told.rare < 0.1
+
+    def test_donors_of_every_class_are_there_for_nine_rows_of_ten(self) -> None:
+        """Those with the rarest number of rows that nine of ten rows need, 8 of them in the smallest class."""
+        sizes = {1: 160, 2: 120, 3: 40, 4: 20}
+        assert records_of_class(RowsOfPeople(("id",), 340, False, 0, None, 4, sizes)) is None
+        assert (
+            records_of_class(RowsOfPeople(("id",), 3400, False, 0, None, 4, {m: 10 * n for m, n in sizes.items()}))
+            == 240
+        )
+        more = {1: 1600, 2: 1200, 3: 400, 4: 100}
+        assert records_of_class(RowsOfPeople(("id",), 3300, False, 0, None, 4, more)) == 112
+        assert records_of_class(RowsOfPeople(("id",), 3300, False, 0, None, 25, {**more, 25: 1})) is None
+        assert records_of_class(RowsOfPeople(("id",), 10, True, 0, None)) is None
 
     def test_of_several_rows_the_first_columns_that_fit_are_published(self, tmp_path: Path) -> None:
         columns = ("ward", "age", "sex", "no_of_tests", "diagnosis")

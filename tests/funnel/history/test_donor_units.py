@@ -40,11 +40,11 @@ MUTANTS = {
         "np.bincount(self.rows.units)[self.rows.units[at]]",
         "np.ones(len(at), dtype=np.int64)",
     ),
-    "records of other rows": (UNITS, "= said, number[at[taken]]", "= said, np.roll(number[at[taken]], 1)"),
-    "rare numbers of rows stay": (UNITS, "return self.common[drawn]", "return np.arange(count)"),
+    "records of other rows": (UNITS, "= nodes[here], whole[taken]", "= nodes[here], np.roll(whole[taken], 1)"),
+    "rare numbers of rows stay": (UNITS, "taken, drawn.stands_for)", "np.arange(len(taken)), drawn.stands_for)"),
     "more rows are own": (UNITS, "(step.own or 0.0) * step.joint.n", "(step.own or 0.0) ** 0.5 * step.joint.n"),
     "no number of rows is rare": (UNITS, ">= FEWEST).all()", ">= 0).all()"),
-    "all rows draw alike": (UNITS, "self.key, _WORDS)", "self.key, _WORDS)[:1].repeat(len(at))"),
+    "all rows draw alike": (UNITS, "words(step, nodes, at, None)", "words(step, nodes, at, None)[:1].repeat(len(at))"),
     "the donor before goes on": (UNITS, "past.followed_by(chapter), here[taken]", "past.followed_by(chapter), here"),
 }
 

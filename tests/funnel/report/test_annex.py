@@ -136,8 +136,8 @@ def test_the_page_says_whether_a_bound_is_a_maximum_or_an_average(bound: Any, sa
     joint = table_of(False)
     report, protocol = documents_of(make_content(joint, fit("grr", joint, bound), bound))
     page = render_annex(report, protocol)
-    (row,) = re.findall(r"Is the risk a maximum or an average\?.*?<td>([^<]*)</td>", page, flags=re.DOTALL)
-    assert row == f"{report.guarantee} is {said}; chances of guesses are averages"
+    (row,) = re.findall(r"Is the risk a maximum or an average\?.*?<td>([^<]*)<", page, flags=re.DOTALL)
+    assert row.startswith(f"{report.guarantee} is {said}; chances of guesses are averages")
     (stated,) = re.findall(r'data-figure="extent"[^>]*>([^<]*)<', page)
     assert stated == f"{report.guarantee} is {said}"
     assert other not in stated
@@ -178,6 +178,49 @@ def test_of_sets_of_values_no_combination_is_said_to_be_absent(contents: dict[st
     told, stated = json.loads(report.to_bytes()), json.loads(protocol.to_bytes())
     page, published = render_annex(report, protocol), published_of(contents["sets"])
     assert list(annex_complaints(page, {**told, "absent": 0}, stated, published)) != []
+
+
+def answers(page: str) -> dict[str, tuple[str, str]]:
+    """The status of every question of a standard, and the cell that says by what."""
+    row = r'<data data-figure="((?:iso|nist|adf)-[^"]+)" value="[^"]+">([^<]*)</data></td>\s*<td>(.*?)</td>'
+    return {key: (status, by) for key, status, by in re.findall(row, page, flags=re.DOTALL)}
+
+
+PUBLIC = {
+    "report.html",
+    "report.json",
+    "protocol.json",
+    "datapackage.json",
+    "README.md",
+    "annex.html",
+    "signature.json",
+}
+
+
+@pytest.mark.parametrize("name", ["usual", "sets", "noise"])
+def test_what_is_met_is_met_by_a_figure_and_by_a_public_file(contents: dict[str, ReportContent], name: str) -> None:
+    report, protocol = documents_of(contents[name])
+    found = answers(render_annex(report, protocol))
+    assert len(found) == 34
+    noisy = report.frequencies.protection == "noise"
+    for key, (status, by) in found.items():
+        files = re.search(r" \(([^()]*)\)$", by)
+        if status != "met":
+            assert "data-figure" not in by, key
+            continue
+        assert files is not None, key
+        assert {*files[1].split(", ")} <= PUBLIC | ({"frequencies.json"} if noisy else set()), key
+        # The value of ε is in words of the answer, and errors are in the report alone where no column has its own.
+        groups = [one for one in report.errors_by_column if one.typical]
+        in_words = by.startswith("ε = 1") if key == "nist-epsilon" else key == "nist-utility" and not groups
+        assert "data-figure" in by or in_words, key
+    # A figure of the answers is checked again as those above are.
+    page = render_annex(report, protocol)
+    (start,) = (one.start() for one in re.finditer('id="frameworks"', page))
+    key = "records"
+    forged = page[:start] + re.sub(r'(data-figure="records" value=")[^"]+', r"\g<1>7", page[start:])
+    assert forged != page
+    assert f"its figure {key!r} is '7'" in " ".join(_complaints(forged, report, protocol))
 
 
 @pytest.mark.parametrize("name", ["usual", "sets", "noise"])
@@ -242,7 +285,12 @@ def test_of_whole_records_linking_gains_by_class_and_every_column_is_told(conten
     assert "linking gains" in page
     told = re.findall(r'data-figure="true_([^"]*)"', page)
     assert told == [*columns]
-    assert re.findall(r'data-figure="worst_([^"]*)"', page) == [*columns]
+    # The answers of the standards have the largest error of all once more.
+    told = re.findall(r'data-figure="worst_([^"]*)"', page)
+    assert told[: len(columns)] == [*columns]
+    assert told[len(columns) :] == [
+        max(columns, key=lambda column: making.compute_figures(wide, protocol)[f"worst_{column}"])
+    ]
     assert re.findall(r'data-figure="least_([^"]*)"', page) == [*columns[:-1]]
     assert f"&lt;{columns[0]}&gt;" in page
     for key in ("true_wage", "worst_wage", f"typical_{columns[1]}", f"least_{columns[1]}", "gain", "secret_before"):
@@ -314,7 +362,7 @@ def test_answers_depend_on_the_release(contents: dict[str, ReportContent]) -> No
     found = answers(report)
     assert found["nist-epsilon"][0] == "not applicable"
     approved = report.model_copy(update={"approval": Approval(by="A. Okafor", at="2026-01-01T00:00:00Z")})
-    assert answers(approved)["iso-9-before"] == ("met", "approved by A. Okafor")
+    assert answers(approved)["iso-9-before"] == ("met", "approved by A. Okafor (report.html)")
     same = report.model_copy(update={"people": "same"})
     assert {key for key, told in answers(same).items() if told != found[key]} == {"nist-composition", "adf-9"}
     assert "funnel forget SPEC" in render_annex(same, protocol)

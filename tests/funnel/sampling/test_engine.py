@@ -24,8 +24,6 @@ from funnel.sampling import engine, parts, row_order
 from funnel.sampling.engine import OneWorker, Processes, release_rows
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
-from funnel.sampling.partitions import plan_rows
-from funnel.sampling.parts import draw_partition
 from funnel.sampling.row_words import KeyedWords, WordKeys
 from funnel.sampling.sanitising import sanitise
 from tests.funnel.sampling.worker_tasks import die, die_once, interrupt
@@ -186,37 +184,6 @@ def test_fresh_draws_differ_and_shuffled_rows_land_anywhere(tmp_path: Path) -> N
     assert (seen[0] != seen[1]).any()
 
 
-def test_what_is_written_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = snapshot(tmp_path)
-    plan = planned(source, "work", shuffle=True, keyed=True)
-    draw_partition(plan, 0)
-    draw_partition(plan, 3)
-    drawn: list[int] = []
-    real = parts._drawn
-
-    def counted(plan, index, words):  # type: ignore[no-untyped-def]
-        drawn.append(index)
-        return real(plan, index, words)
-
-    monkeypatch.setattr(parts, "_drawn", counted)
-    release_rows(plan, tmp_path / "out.parquet")
-    assert drawn == [1, 2, 4]
-    release_rows(plan, tmp_path / "again.parquet")
-    assert drawn == [1, 2, 4]
-    # A damaged file, and the files of another plan, are made anew.
-    path = tmp_path / "work" / "partition-00002.codes"
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
-    (tmp_path / "work" / "part-00001.parquet.json").write_text("{")
-    release_rows(plan, tmp_path / "third.parquet")
-    assert drawn == [1, 2, 4, 2]
-    assert len({file_digest(tmp_path / f"{name}.parquet") for name in ("out", "again", "third")}) == 1
-    ordered = plan_rows(
-        source, file_digest(source), NOISY, tmp_path / "work", shuffle=False, record_key=KEY, partition_rows=7000
-    )
-    release_rows(ordered, tmp_path / "ordered.parquet")
-    assert drawn == [1, 2, 4, 2, 0, 1, 2, 3, 4]
-
-
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
     tasks = [(str(tmp_path), i) for i in range(4)]
     with Processes(2) as two:
@@ -295,7 +262,7 @@ def test_a_plan_that_leaves_out_or_repeats_rows_is_refused(
 
 @pytest.mark.parametrize(
     ("shuffle", "file", "cut", "said"),
-    [(False, "partition-00001.parquet", 1, "was changed"), (True, "partition-00001.codes", 8, "was cut short")],
+    [(False, "partition-00001.codes", 1, "was changed"), (True, "partition-00001.codes", 8, "was cut short")],
 )
 def test_a_working_file_that_changes_is_noticed(tmp_path: Path, shuffle: bool, file: str, cut: int, said: str) -> None:
     plan = planned(snapshot(tmp_path), "work", shuffle=shuffle, keyed=False)
@@ -324,7 +291,10 @@ class Forgetful(OneWorker):
 def test_rows_that_are_lost_on_the_way_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
     plan = planned(snapshot(tmp_path), "work", shuffle=False, keyed=False)
     if lost != "counted":
-        monkeypatch.setattr(engine, "splice", lambda parts, target: ROWS - 1)
+        real = engine.read_codes
+        monkeypatch.setattr(
+            engine, "read_codes", lambda plan, done: real(plan, done)[done.file == "partition-00000.codes" :]
+        )
     with pytest.raises(DataError, match=r"rows were drawn and .* written for 30,000 records"):
         release_rows(plan, tmp_path / "out.parquet", OneWorker() if lost == "written" else Forgetful())
 

@@ -102,6 +102,10 @@ def refusal(**changes: Any) -> str:
             {"groups": {"known": ["z"]}, "guarantee": "lip:1.0 & srlip:1.0", "publish": ["x", "y"]},
             ["[groups] known names 'z', which is no published column"],
         ),
+        (
+            {"metadata": {"licence": "CC0-1.0", "labels": {"xx": "Years"}}},
+            ["[metadata] labels names 'xx', which is no published column", "did you mean x?"],
+        ),
         ({"impossible": [{"s": ["a"], "x": ["b"]}], "categories": {"x": ["b"]}}, ["names 's', which is secret"]),
         (
             {"impossible": [{"x": ["b"], "yy": ["c"]}], "publish": ["x", "y"], "categories": {"x": ["b"]}},
