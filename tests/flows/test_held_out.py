@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +14,10 @@ from scipy.optimize import linprog
 from scipy.stats import beta
 
 from funnel.recount.classes import PlainClasses
+from funnel.release.document import dump
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import ProtocolDocument
+from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release
 
@@ -73,3 +78,25 @@ def extreme(after: np.ndarray, before: np.ndarray, low: np.ndarray, high: np.nda
     found = linprog(-sign * np.append(after, 0.0), limits, np.zeros(2 * g), equal, [1.0])
     assert found.status == 0
     return float(-sign * found.fun)
+
+
+@pytest.mark.parametrize(
+    ("change", "failed"),
+    [
+        (lambda rows: None, "leakage"),
+        (lambda rows: [[0] * len(row) for row in rows], "leakage"),
+        (lambda rows: [row[::-1] for row in rows], "evidence"),
+        (lambda rows: [[10 * number for number in row] for row in rows], "evidence"),
+        (lambda rows: rows[1:], "evidence"),
+        (lambda rows: [row[1:] for row in rows], "evidence"),
+    ],
+)
+def test_evidence_of_held_out_records_that_is_changed_fails_an_audit(
+    change: Callable[[list[list[int]]], object], failed: str, folder: ReleaseFolder, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(folder.root.parents[2], tmp_path / "copy"))
+    copy = ReleaseFolder(root / folder.root.relative_to(folder.root.parents[2]))
+    document = json.loads(copy.parts.read_bytes())
+    document["held_out"] = change(document["held_out"])
+    copy.parts.write_bytes(dump(document))
+    assert failed in {check.name for check in recheck(copy) if not check.passed}
