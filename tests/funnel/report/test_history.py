@@ -134,8 +134,8 @@ def test_no_count_of_people_or_histories_is_public(same: ReportContent) -> None:
         assert exact not in told
         assert exact not in page
     history = json.loads(told)["figures"]["history"]
-    assert set(history) == {"versions", "share_alone", "outside_at_most", "observers", "own"}
-    assert history["own"] is None
+    assert set(history) == {"versions", "share_alone", "outside_at_most", "observers", "own", "rare"}
+    assert history["own"] is history["rare"] is None
     names = {"observer", "secret_of", "bounded", "level", "level_of_all", "outside_at_most"}
     assert [set(one) for one in history["observers"]] == [names] * 2
 
