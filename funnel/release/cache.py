@@ -78,6 +78,12 @@ class Cache:
         finally:
             remove_tree(incoming)
 
+    def forget_others(self, key: str) -> None:
+        """Remove what is under other keys: counts of earlier sources are needed no more."""
+        for folder in self.folder.iterdir() if self.folder.is_dir() else ():
+            if folder.name != key[:32]:
+                remove_tree(folder)
+
     def forget_oldest(self, most: int) -> None:
         """Remove results, those used longest ago first, until all together have at most so many bytes."""
         kept = list(self.folder.iterdir()) if self.folder.is_dir() else []

@@ -1,10 +1,12 @@
 """All vertices of the polytope of posteriors a guarantee allows: listed directly for two secrets, else by cddlib.
 
-What cddlib lists in floats is checked to be complete.
+What cddlib lists in floats is checked to be complete, and enumerated in exact integers where that is in doubt.
 """
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from math import comb
 from typing import NamedTuple
 
@@ -13,9 +15,95 @@ import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.interval import Interval
+
+# A ray of the cone, and the conditions it meets with equality as the bits of an integer.
+_Ray = tuple[list[int], int]
+# Units of work of a pair of rays on two sides of a condition; most have too little in common to be looked at closely.
+_BY_PAIR = 1_000.0
+
+
+def exact_vertices(cone: FloatArray, counts: IntArray, budget: Budget | None = None) -> FloatArray:
+    """Vertices of ``{v >= 0, Σ_x v_x = 1, cone P(S|v) <= 0}`` by double description in Python integers, shape (k, a).
+
+    The floats of the cone are taken as the rationals they are and the counts are integers, so every sign is decided
+    exactly. (The wheels of cddlib come without its exact arithmetic.)
+
+    Parameters
+    ----------
+    cone : ndarray, shape (m, c)
+        Conditions on the posterior P(S|y).
+    counts : ndarray of int64, shape (c, a)
+        All inputs occur.
+    budget : Budget, optional
+        Charged for every pair of rays; ends the enumeration.
+
+    Raises
+    ------
+    SolverError
+        If the budget is spent.
+
+    Notes
+    -----
+    Of the order of k³ operations on integers for every condition: for up to a few hundred vertices.
+    """
+    budget, a = Budget.of(budget), counts.shape[1]
+    columns = counts.T.tolist()
+    # Rays are kept as rows T_x = v_x / p_x of a channel: the conditions on them are Σ_x T_x Σ_s M_s n[s, x] <= 0.
+    rays: list[_Ray] = [([int(x == y) for y in range(a)], ((1 << a) - 1) ^ (1 << x)) for x in range(a)]
+    for number, condition in enumerate(cone.tolist()):
+        factors = _integers(condition)
+        row = [sum(m * n for m, n in zip(factors, column, strict=True)) for column in columns]
+        rays = _cut(rays, row, 1 << (a + number), budget)
+    sizes = [sum(column) for column in columns]
+    return np.array([_posterior(ray, sizes) for ray, _ in rays]).reshape(-1, a)
+
+
+def _integers(values: list[float]) -> list[int]:
+    fractions = [Fraction(value) for value in values]
+    scale = math.lcm(*(fraction.denominator for fraction in fractions))
+    return [int(fraction * scale) for fraction in fractions]
+
+
+def _posterior(ray: list[int], sizes: list[int]) -> list[float]:
+    parts = [size * u for size, u in zip(sizes, ray, strict=True)]
+    total = sum(parts)
+    return [float(Fraction(part, total)) for part in parts]
+
+
+def _cut(rays: list[_Ray], row: list[int], bit: int, budget: Budget) -> list[_Ray]:
+    """Extreme rays of the cone after one more condition ``row · T <= 0``."""
+    valued = [(sum(c * u for c, u in zip(row, ray, strict=True)), ray, tight) for ray, tight in rays]
+    kept = [(ray, tight | bit if value == 0 else tight) for value, ray, tight in valued if value <= 0]
+    inside = [found for found in valued if found[0] < 0]
+    for above, outer, outer_tight in valued:
+        if above <= 0:
+            continue
+        budget.spend(_BY_PAIR * len(inside))
+        if budget.expired:
+            raise SolverError(f"exact vertex enumeration over {len(row)} distinct inputs did not finish in time")
+        for below, inner, inner_tight in inside:
+            common = outer_tight & inner_tight
+            if common.bit_count() >= len(row) - 2 and _span_a_face(common, rays):
+                budget.spend(100.0 * len(rays) + 300.0 * len(row))
+                mixed = [above * u - below * v for u, v in zip(inner, outer, strict=True)]
+                divisor = math.gcd(*mixed)
+                kept.append(([u // divisor for u in mixed], common | bit))
+    return kept
+
+
+def _span_a_face(common: int, rays: list[_Ray]) -> bool:
+    """Whether no third ray meets all the conditions that two rays have in common."""
+    found = 0
+    for _, tight in rays:
+        if common & tight == common:
+            found += 1
+            if found > 2:
+                return False
+    return True
+
 
 # Relative to the terms of a condition: cddlib is right to about 1e-12, and what it gets wrong it misses by far more.
 _TOLERANCE = 1e-9
@@ -101,6 +189,8 @@ def _require_neighbours(degenerate: BoolArray, active: BoolArray, dimension: int
             raise InconsistentVerticesError("a neighbour of a degenerate vertex is missing")
 
 
+# Up to so many inputs exact integers are fast enough where cddlib fails.
+_SMALL = 8
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
 # Conditions this much smaller than their terms are nothing but rounding.
@@ -121,7 +211,8 @@ def enumerate_vertices(
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
     secrets: double description by cddlib; the number of vertices grows exponentially with a and c and as ε falls. The
-    list is checked to be complete.
+    list is checked to be complete; where floating point loses vertices and inputs are few, they are enumerated in exact
+    integers.
 
     Parameters
     ----------
@@ -164,6 +255,11 @@ def enumerate_vertices(
     try:
         return _by_double_description(conditions, apart.equalities, joint.p_input)
     except InconsistentVerticesError as error:
+        if a <= _SMALL and not len(apart.equalities) and isinstance(guarantee, PosteriorGuarantee):
+            exact = exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts, budget)
+            # Exactly as rounded to floats, a cone that is nearly flat can be empty.
+            if len(exact):
+                return exact
         raise SolverError(
             f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
             "group rare categories"

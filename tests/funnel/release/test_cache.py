@@ -58,6 +58,16 @@ def test_keys_tell_apart_what_differs(tmp_path: Path) -> None:
     assert len({cache.key(*one) for one in asked}) == len(asked)
 
 
+def test_what_is_under_other_keys_is_forgotten(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "joints")
+    keys = [cache.key(i) for i in range(3)]
+    for key in keys:
+        cache.keep(key, FILES)
+    cache.forget_others(keys[1])
+    assert [cache.find(key) for key in keys] == [None, FILES, None]
+    Cache(tmp_path / "nothing").forget_others(keys[1])
+
+
 def test_what_was_used_longest_ago_is_forgotten_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "fits")
     keys = [cache.key(i) for i in range(4)]

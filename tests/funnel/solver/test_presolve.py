@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 import funnel
 from funnel import LDP, LIP, Joint
 from funnel.guarantees.base import PosteriorGuarantee
-from funnel.guarantees.exact import exp_below
 from funnel.solver.goal import negative_entropy
 from funnel.solver.presolve import merge_equal_posteriors, split_rows
 from funnel.solver.split import best_split
-from tests.brute import cone_by_fractions, vertices_by_fractions
+from funnel.solver.vertices import exact_vertices
 from tests.strategies import joints
 
 kinds = st.sampled_from([LIP, LDP])
@@ -56,7 +55,7 @@ def test_the_optimum_is_that_of_the_programme_without_presolve(
 ) -> None:
     guarantee = kind(epsilon)
     plain = Joint.from_counts(joint.counts[joint.counts.any(axis=1)][:, joint.counts.any(axis=0)])
-    vertices = vertices_by_fractions(cone_by_fractions(plain, guarantee, exp_below(epsilon)))
+    vertices = exact_vertices(guarantee.posterior_cone(plain.p_secret), plain.counts)
     direct = joint.entropy + best_split(vertices, plain.p_input).value
     solution = funnel.optimal(joint, guarantee)
     assert solution.utility == pytest.approx(direct, abs=1e-7)

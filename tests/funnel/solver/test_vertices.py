@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -11,10 +9,11 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel import ALIP, LDP, LIP, Guarantee, Joint, PerfectPrivacy, SolverError
+from funnel.guarantees.base import PosteriorGuarantee
 from funnel.guarantees.exact import exp_below
+from funnel.solver.budget import Budget
 from funnel.solver.presolve import merge_equal_posteriors
-from funnel.solver.split import best_split
-from funnel.solver.vertices import InconsistentVerticesError, enumerate_vertices, require_complete
+from funnel.solver.vertices import InconsistentVerticesError, enumerate_vertices, exact_vertices, require_complete
 from tests.brute import cone_by_fractions, vertices_by_fractions
 from tests.strategies import joints
 
@@ -46,22 +45,16 @@ def test_equal_to_every_support_with_every_tight_set(joint: Joint, kind: type[Gu
     assume(len(joint.secret) > 1)
     guarantee = kind(epsilon)
     expected = vertices_by_fractions(cone_by_fractions(joint, guarantee, exp_below(epsilon)))
-    with suppress(SolverError):
-        assert same_points(enumerate_vertices(joint, guarantee), expected)
+    assert same_points(enumerate_vertices(joint, guarantee), expected)
 
 
 @pytest.mark.parametrize(("counts", "guarantee"), HARD)
-def test_vertices_that_floating_point_loses_are_missed_by_no_optimum(
-    counts: list[list[int]], guarantee: Guarantee
-) -> None:
-    joint = merged(Joint.from_counts(counts))
+def test_vertices_that_floating_point_loses_are_found(counts: list[list[int]], guarantee: Guarantee) -> None:
+    joint = Joint.from_counts(counts)
     expected = vertices_by_fractions(cone_by_fractions(joint, guarantee, exp_below(guarantee.epsilon)))
-    with suppress(SolverError):
-        assert same_points(enumerate_vertices(joint, guarantee), expected)
-    best = joint.entropy + best_split(expected, joint.p_input).value
-    found = funnel.optimal(joint, guarantee)
-    assert found.utility - 1e-9 <= best <= found.bound + 1e-9
-    assert found.gap < 1e-5
+    assert same_points(enumerate_vertices(joint, guarantee), expected)
+    assert isinstance(guarantee, PosteriorGuarantee)
+    assert same_points(exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts), expected)
 
 
 @settings(max_examples=30)
@@ -122,6 +115,12 @@ def test_a_list_that_may_be_too_long_is_not_begun() -> None:
     joint = Joint.from_counts(np.random.default_rng(8).integers(1, 9999, (7, 16)))
     with pytest.raises(SolverError, match="over 16 distinct inputs may be too many to be listed"):
         enumerate_vertices(joint, LDP(0.5))
+
+
+def test_a_budget_ends_the_exact_enumeration() -> None:
+    joint = Joint.from_counts(np.random.default_rng(9).integers(1, 9999, (5, 6)))
+    with pytest.raises(SolverError, match="did not finish in time"):
+        exact_vertices(LDP(0.5).posterior_cone(joint.p_secret), joint.counts, Budget.of(1e-5, lambda: 0.0))
 
 
 def test_one_secret_or_one_input_leaves_every_point_allowed() -> None:
