@@ -158,6 +158,7 @@ class Source:
         work.mkdir()
         plan = plan_rows(
             self._snapshot,
+            "",
             self.protocol,
             work,
             shuffle=self.shape.shuffled,

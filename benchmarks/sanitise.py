@@ -108,7 +108,7 @@ def engine_release(
 ) -> None:
     """What ``funnel release`` does: partitions, parts, one file."""
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
-        plan = plan_rows(source, channel, work, shuffle=shuffle, record_key=record_key)
+        plan = plan_rows(source, "", channel, work, shuffle=shuffle, record_key=record_key)
         release_rows(plan, target, workers)
 
 

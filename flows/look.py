@@ -43,7 +43,7 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
         secret = release_secret(spec, series, rotate=False)
         fingerprint = None if secret is None else secret.fingerprint
         version = committed_version(spec, spec.workspace_folder / spec.name, series, fingerprint)
-        cached = ["optimise"]
+        cached = ["estimate", "optimise"]
         if version is None or not people_known(spec, series):
             return None
         if series.held.waiting is None:

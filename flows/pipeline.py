@@ -48,6 +48,7 @@ from funnel.release.layout import Version
 from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
 from funnel.release.public.findings import PublicRelease
+from funnel.release.rows import forget_rows
 from funnel.release.secret import ReleaseSecret, commit_secret
 from funnel.release.series import Series, open_series
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
@@ -167,8 +168,10 @@ def _opened(spec: ReleaseSpec) -> Iterator[_Opened]:
         yield _Opened(series, register, account)
 
 
-def _count(spec: ReleaseSpec, opened: _Opened, rotate: bool, approval: Approval | None) -> tuple[Run, Snapshot]:
-    """Take a snapshot of the source and count it: the run, and the whole snapshot."""
+def _count(
+    spec: ReleaseSpec, opened: _Opened, rotate: bool, approval: Approval | None
+) -> tuple[Run, Snapshot, list[str]]:
+    """Take a snapshot of the source and count it: the run, the whole snapshot, and what came from the cache."""
     series = opened.series
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
@@ -178,20 +181,21 @@ def _count(spec: ReleaseSpec, opened: _Opened, rotate: bool, approval: Approval 
     # Told to whoever runs this, and not among the warnings that the orchestrator shows others: it is about the source.
     for misfit in misfits(spec, snapshot.read_codings()):
         tell(f"{WARNING}{misfit}")
-    estimated = estimate(spec, snapshot, secret)
+    estimated = estimate(spec, snapshot, workspace, secret)
+    cached = ["estimate"] if estimated.cached else []
     people = opened.register
     # Versions about the same people are all of whole records, or none is.
     before = people if people is not None and people.entries else None
     if estimated.wide if before is None else before.classes is not None:
         spec, snapshot, estimated = classify(spec, snapshot, estimated, workspace, people)
     run = Run(spec, series, opened.account, snapshot, estimated, secret, people, approval)
-    return run, taken
+    return run, taken, cached
 
 
 def _run_steps(
     spec: ReleaseSpec, opened: _Opened, again: bool = False, rotate: bool = False, approval: Approval | None = None
 ) -> tuple[dict[str, Any], Done | None]:
-    run, taken = _count(spec, opened, rotate, approval)
+    run, taken, cached = _count(spec, opened, rotate, approval)
     spec, series, secret, workspace = run.spec, run.series, run.secret, run.workspace
     earlier, waiting = run.earlier, series.held.waiting
     fingerprint = None if secret is None else secret.fingerprint
@@ -212,7 +216,7 @@ def _run_steps(
         require_people(spec, earlier, rotate)
         require_others()
     prepared = _prepare(run)
-    cached = ["optimise"] if prepared.optimised.cached else []
+    cached += ["optimise"] if prepared.optimised.cached else []
     head = None if run.register is None else run.register.head_sha256
     decision = decide(
         spec,
@@ -353,6 +357,7 @@ def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> 
     """Keep what the next version needs, and nothing of earlier sources."""
     if secret is not None:
         commit_secret(secret)
+    forget_rows(workspace)
     forget_followed(workspace)
     forget_other_snapshots(snapshot)
 

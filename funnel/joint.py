@@ -179,6 +179,42 @@ class Joint:
         return found.with_secret() if reads_secret else found
 
     @classmethod
+    def from_parts(cls, parts: Iterable[Joint], order: Mapping[str, Sequence[str]]) -> Joint:
+        """The joint distribution of all records that the parts were counted from, such as partitions of a table.
+
+        Parameters
+        ----------
+        parts : iterable of Joint
+            Over the same columns, at least one.
+        order : mapping of column to sequence of str
+            The values of every column in the order its symbols shall have.
+
+        Raises
+        ------
+        DataError
+            If there is no part, or parts are over different columns.
+        SpecError
+            If a part is known up to noise only.
+        """
+        counted: Counter[tuple[str, ...]] = Counter()
+        columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        for part in parts:
+            if (part.secret.columns, part.inputs.columns) != (columns or (part.secret.columns, part.inputs.columns)):
+                raise DataError("counts over different columns cannot be added up")
+            if part.bounds is not None:
+                raise SpecError("noisy counts are those of a whole table; count all parts first")
+            columns = part.secret.columns, part.inputs.columns
+            for s, x in zip(*np.nonzero(part.counts), strict=True):
+                counted[part.secret.symbols[s] + part.inputs.symbols[x]] += int(part.counts[s, x])
+        if columns is None:
+            raise DataError("there are no counts to add up")
+        names = columns[0] + columns[1]
+        seen: dict[str, dict[str, int]] = {
+            column: dict.fromkeys((symbol[j] for symbol in counted), 0) for j, column in enumerate(names)
+        }
+        return cls._in_order(counted, seen, *columns, order)
+
+    @classmethod
     def _in_order(
         cls,
         counted: Counter[tuple[str, ...]],

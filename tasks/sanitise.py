@@ -33,6 +33,7 @@ def sanitise(run: Run, decision: Draw | TakeOver, drawn: DrawnFrom, folder: Rele
         run.spec,
         drawn,
         folder,
+        run.workspace,
         record_key=run.record_key,
         secret=run.estimated.joint.secret,
         progress=tell,

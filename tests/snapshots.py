@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import Protocol
+from funnel.readers.source_files import file_digest
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey, key_digests
 from funnel.sampling.partitions import Plan, plan_rows
@@ -54,6 +55,7 @@ def planned(
     folder.mkdir()
     return plan_rows(
         source,
+        file_digest(source),
         protocol,
         folder,
         shuffle=shuffle,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
@@ -21,8 +25,52 @@ from funnel.sampling.dask_workers import workers_of
 from funnel.sampling.donors import Donors
 from funnel.sampling.engine import release_rows
 from funnel.sampling.keyed import RecordKey
-from funnel.sampling.partitions import plan_rows
+from funnel.sampling.partitions import Plan, plan_rows
 from funnel.spec import ReleaseSpec
+
+_ROWS = "rows"
+
+
+def fresh_folder(folder: ReleaseFolder) -> Path:
+    """Where rows that are drawn anew are worked on.
+
+    It goes with the folder of this run: what was drawn for a run that was killed is not used by another one.
+    """
+    return folder.root / f".{_ROWS}"
+
+
+@contextmanager
+def working_folder(plan: Plan, folder: ReleaseFolder, workspace: Path, keyed: bool) -> Iterator[Plan]:
+    """The plan with the folder that it is worked out in, which is there as long as it is of use.
+
+    Parameters
+    ----------
+    plan : Plan
+        With `fresh_folder`.
+    folder : ReleaseFolder
+        Of the coming version; the folder of its rows is made.
+    workspace : Path
+        Private folder of the series, where work that a killed run with record keys has finished waits for the next.
+    keyed : bool
+        Whether answers of records are the same whoever draws them and when: a further run takes up what there is.
+    """
+    work = Path(plan.folder)
+    if keyed:
+        work = workspace / _ROWS / plan.digest[:16]
+        plan = dataclasses.replace(plan, folder=str(work))
+        for other in work.parent.iterdir() if work.parent.is_dir() else ():
+            if other != work:
+                remove_tree(other)
+    private_folder(work)
+    folder.data.parent.mkdir(parents=True, exist_ok=True)
+    yield plan
+    if not keyed:
+        remove_tree(work)
+
+
+def forget_rows(workspace: Path) -> None:
+    """Remove what workers left for a run that might have been taken up again."""
+    remove_tree(workspace / _ROWS)
 
 
 def same_rows(earlier: ReleaseFolder, rows_sha256: str, folder: ReleaseFolder) -> FileRef:
@@ -77,6 +125,7 @@ def draw_rows(
     spec: ReleaseSpec,
     drawn_from: DrawnFrom,
     folder: ReleaseFolder,
+    workspace: Path,
     *,
     record_key: RecordKey | None,
     secret: Alphabet,
@@ -92,6 +141,8 @@ def draw_rows(
     drawn_from : DrawnFrom
     folder : ReleaseFolder
         Of the coming version.
+    workspace : Path
+        Private folder of the series, where work that a killed run with record keys has finished waits for the next.
     record_key : RecordKey or None
         To give every record the answer that it gets whenever the same is decided about it.
     secret : Alphabet
@@ -108,11 +159,11 @@ def draw_rows(
     snapshot, protocol = drawn_from.snapshot, drawn_from.drawing
     counts, target = drawn_from.counts, drawn_from.target
     data = snapshot.data.checked()
-    work = private_folder(folder.root / ".rows")
     plan = plan_rows(
         data,
+        snapshot.data.sha256,
         protocol,
-        work,
+        fresh_folder(folder),
         shuffle=spec.output.shuffle,
         record_key=record_key,
         decided=counts is not None,
@@ -120,11 +171,10 @@ def draw_rows(
         donors=donors,
         sizes=snapshot.sizes,
     )
-    folder.data.parent.mkdir(parents=True, exist_ok=True)
-    progress("drawing", 0, snapshot.rows)
-    with workers_of(spec.engine) as workers:
-        drawn = release_rows(plan, folder.data, workers, progress)
-    remove_tree(work)
+    with working_folder(plan, folder, workspace, record_key is not None) as placed:
+        progress("drawing", 0, snapshot.rows)
+        with workers_of(spec.engine) as workers:
+            drawn = release_rows(placed, folder.data, workers, progress)
     words = WordsDocument.model_validate({"schema": "funnel/words/1", "streams": drawn.words})
     rows = Rows(FileRef.of(folder.data), drawn.counts, secret, drawn.probe, drawn.donors, words)
     _write_evidence(folder, rows)

@@ -6,6 +6,8 @@ the bytes of the release where record keys decide them.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +38,8 @@ class Plan:
     ----------
     snapshot : str
         Path of a parquet file with the columns that the protocol reads, and `KEY_COLUMN` if ``keys`` are given.
+    snapshot_sha256 : str
+        Its digest.
     protocol : Protocol
     folder : str
         Private folder for what workers hand on; all of them can read and write it.
@@ -55,6 +59,7 @@ class Plan:
     """
 
     snapshot: str
+    snapshot_sha256: str
     protocol: Protocol
     folder: str
     groups: tuple[tuple[int, int], ...]
@@ -75,9 +80,28 @@ class Plan:
         """What random words are for: outputs, the donors of whole records, and the order of a shuffled release."""
         return ("draw", *(["donors"] if self.donors is not None else []), *(["order"] if self.shuffle else []))
 
+    @cached_property
+    def digest(self) -> str:
+        """What the content of the working files depends on: files of another plan are not taken for this one's."""
+        keys = b"" if self.keys is None else self.keys.digest
+        secret = None if self.secret is None else (self.secret.columns, self.secret.symbols)
+        said = [
+            4,
+            self.snapshot_sha256,
+            self.protocol.digest,
+            self.groups,
+            self.shuffle,
+            self.parts,
+            keys.hex(),
+            secret,
+            None if self.donors is None else self.donors.digest,
+        ]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
 
 def plan_rows(
     snapshot: str | Path,
+    snapshot_sha256: str,
     protocol: Protocol,
     folder: str | Path,
     *,
@@ -94,7 +118,7 @@ def plan_rows(
 
     Parameters
     ----------
-    snapshot, protocol, folder, shuffle
+    snapshot, snapshot_sha256, protocol, folder, shuffle
         As in `Plan`.
     record_key : RecordKey, optional
         To give every record the answer that it gets whenever the same is decided about it.
@@ -113,6 +137,7 @@ def plan_rows(
     sizes = _sizes(snapshot) if sizes is None else sizes
     return Plan(
         str(snapshot),
+        snapshot_sha256,
         protocol,
         str(folder),
         partition_groups(sizes, partition_rows),

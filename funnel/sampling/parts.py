@@ -1,8 +1,8 @@
 """What a worker does: draw a partition, and write a part; each a function of the plan, with a result on disk.
 
-A result is a file, written under a temporary name and renamed: so it is there whole or not at all, whenever a worker
-dies, and whoever takes over the task makes it. Fresh words come from a stream that the worker makes for the task alone;
-two workers never share one.
+A result is a file and beside it a record of its digest. Both are written under temporary names and renamed, the record
+last: so a result is there whole or not at all, whenever a worker dies, and whoever takes over the task finds it or
+makes it. Fresh words come from a stream that the worker makes for the task alone; two workers never share one.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
+from pydantic import ConfigDict, TypeAdapter
 
 from funnel.errors import DataError
+from funnel.joint import Joint
 from funnel.sampling.answers import Answers, answers
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import CodeArray, InputEncoder
@@ -35,6 +38,18 @@ from funnel.tables import open_paged
 from funnel.word_statistics import WordStatistics
 
 _READ_ROWS = 1 << 17
+
+
+class Work(Interface):
+    """What results of tasks are of: a plan."""
+
+    @property
+    def folder(self) -> str:
+        """Private folder for what workers hand on."""
+
+    @property
+    def digest(self) -> str:
+        """What the content of the working files depends on."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,10 @@ class Done:
     words: tuple[WordStatistics, ...] = ()
 
 
+# A result on disk: the digest of the plan that it is of, and what is noted of it.
+_RECORD = TypeAdapter(tuple[str, Done], config=ConfigDict(ser_json_bytes="base64", val_json_bytes="base64"))
+
+
 def draw_partition(plan: Plan, index: int) -> Done:
     """Draw the outputs of a partition: encoded, if the order is kept, else sorted by part."""
     published = plan.published
@@ -90,7 +109,18 @@ def draw_partition(plan: Plan, index: int) -> Done:
         cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()
         return Done(name, "", counts.n, cells, tuple(bounds), seen.words())
 
-    return _put(plan, name, make)
+    return result_of(plan, name, make)
+
+
+def count_partition(
+    snapshot: str,
+    groups: tuple[int, int],
+    secret: tuple[str, ...],
+    inputs: tuple[str, ...],
+    order: Mapping[str, Sequence[str]],
+) -> Joint:
+    """Count the joint distribution of the secret and the input in some row groups of a snapshot."""
+    return Joint.from_batches(row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)
 
 
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
@@ -104,7 +134,7 @@ def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
             writer.write(codes)
         return Done(name, "", len(codes))
 
-    return _put(plan, name, make)
+    return result_of(plan, name, make)
 
 
 def row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -173,7 +203,7 @@ def write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterat
             at += len(piece)
 
 
-def read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> WordArray:
+def read_part(plan: Work, part: int, drawn: tuple[Done, ...]) -> WordArray:
     """What the rows of a part travel as, from all partitions.
 
     Raises
@@ -194,17 +224,37 @@ def read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> WordArray:
     return words
 
 
-def _put(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
-    """What ``make`` writes, put into its place when it is whole."""
+def result_of(plan: Work, name: str, make: Callable[[Path], Done]) -> Done:
+    """The result that is there already, if it is whole and of this very plan; else what ``make`` writes."""
     folder = Path(plan.folder)
-    temporary = folder / f".{name}.{secrets.token_hex(6)}"
+    record = folder / f"{name}.json"
+    if (found := _found(folder, record, plan)) is not None:
+        return found
+    token = secrets.token_hex(6)
+    temporary = folder / f".{name}.{token}"
+    said = folder / f".{name}.json.{token}"
     try:
         with writing_in(folder):
-            done = replace(make(temporary), digest=content_digest(temporary))
+            made = make(temporary)
+            done = replace(made, digest=content_digest(temporary))
             temporary.replace(folder / name)
+            said.write_bytes(_RECORD.dump_json((plan.digest, done)))
+            said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
+        said.unlink(missing_ok=True)
     return done
+
+
+def _found(folder: Path, record: Path, plan: Work) -> Done | None:
+    if not record.is_file():
+        return None
+    try:
+        digest, done = _RECORD.validate_json(record.read_bytes())
+    except ValueError:
+        return None
+    path = folder / done.file
+    return done if digest == plan.digest and path.is_file() and content_digest(path) == done.digest else None
 
 
 def content_digest(path: str | os.PathLike[str]) -> str:

@@ -85,6 +85,12 @@ class WordKeys:
     decision: bytes | None
 
     @property
+    def digest(self) -> bytes:
+        """What tells all of them apart."""
+        said = (self.words, self.donors, self.order, self.ties, self.records, self.decision or b"")
+        return hashlib.sha256(b"".join(said)).digest()
+
+    @property
     def scopes(self) -> dict[str, str]:
         """What tells apart, and tells nothing of, the keys of words of every purpose.
 

@@ -17,6 +17,7 @@ from funnel.alphabet import Alphabet
 from funnel.pipeline.expectations import Evidence, Finished, Verdict
 from funnel.pipeline.flows.pipeline import run_release
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.readers.source_files import file_digest
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.engine import release_rows
@@ -60,7 +61,7 @@ def drawn_release(path: Path, source: Path, protocol: Protocol) -> np.ndarray:
     """Write a release as the pipeline does, and return the counts of the drawn pairs."""
     work = path.with_suffix("")
     work.mkdir()
-    return release_rows(plan_rows(source, protocol, work, shuffle=True), path).counts.pairs
+    return release_rows(plan_rows(source, file_digest(source), protocol, work, shuffle=True), path).counts.pairs
 
 
 @pytest.fixture(scope="session")

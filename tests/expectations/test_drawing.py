@@ -98,6 +98,7 @@ class Case:
             source = self.keyed(key)
         plan = plan_rows(
             source,
+            "",
             self.protocol,
             self.folder / str(self.number),
             shuffle=shuffle,

@@ -6,12 +6,13 @@ import importlib
 import os
 from functools import partial
 
-from funnel.sampling.partitions import plan_rows
+from funnel.sampling.partitions import partition_groups, plan_rows
 
 # For a quarter of the sample: nine partitions and sixteen parts.
 SMALL = {
     "funnel.release.snapshot.GROUP_ROWS": 750,
     "funnel.audit.encoding._PART_ROWS": 1000,
+    "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=1500),
     "funnel.release.rows.plan_rows": partial(plan_rows, partition_rows=1500, part_rows=1000),
 }
 

@@ -49,7 +49,7 @@ def test_killed_in_every_step_then_rerun(tmp_path: Path, served: Stage, stage: S
     said = served.run("release", spec, "--json").said
     assert (said["status"], said["version"], said["rows"]) == ("published", "1.1.0", 3500)
     # What earlier runs had finished is used again; what they left half-done is gone.
-    assert said["cached"] == ["optimise"]
+    assert said["cached"] == ["estimate", "optimise"]
     assert {path.name for path in series.iterdir()} == {"1.0.0", "1.1.0", "latest", "versions.json"}
     assert tree(series / "1.0.0") == before
     audit = stage.run("audit", series, "--json")

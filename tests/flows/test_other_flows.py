@@ -44,4 +44,4 @@ def test_release_and_rerun_without_any_server(tmp_path: Path, stage: Stage) -> N
     assert said[-2] == f"Report:  {tmp_path}/releases/people/1.0.0/report.html"
     assert said[-1].startswith(f"Private: {tmp_path}/.funnel/internal/people/1.0.0 (")
     result = stage.run("release", spec, "--json").said
-    assert (result["status"], result["cached"]) == ("unchanged", ["optimise"])
+    assert (result["status"], result["cached"]) == ("unchanged", ["estimate", "optimise"])

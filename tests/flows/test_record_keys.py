@@ -52,6 +52,7 @@ def test_records_keep_their_answers(tmp_path: Path) -> None:
     # Neither the secret nor a key is in any file but its own.
     assert not [name for name, content in tree(tmp_path / "releases").items() if secret.encode() in content]
     assert not [name for name, content in tree(work / "snapshots").items() if b"person 7919" in content]
+    assert not (work / "rows").exists()
     assert release(str(spec))["status"] == "unchanged"
 
     # Drawn again by two processes: the same bytes, and nothing more revealed.

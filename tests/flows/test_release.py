@@ -175,7 +175,7 @@ def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: P
     before = tree(tmp_path / "releases")
 
     again = release(str(spec))
-    assert (again["status"], again["cached"]) == ("unchanged", ["optimise"])
+    assert (again["status"], again["cached"]) == ("unchanged", ["estimate", "optimise"])
     assert tree(tmp_path / "releases") == before
 
     # Another title: the same rows, taken over and not drawn again.
@@ -215,9 +215,10 @@ def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: P
 
 def test_cached_steps_are_made_anew_when_their_files_are_damaged(tmp_path: Path) -> None:
     spec = make_released(tmp_path)
-    next((tmp_path / ".funnel" / "people" / "protocols").rglob("protocol.json")).write_text("{}")
+    joint = next((tmp_path / ".funnel" / "people" / "joints").rglob("joint.json"))
+    joint.write_text("{}")
     result = release(str(spec))
-    assert (result["status"], result["cached"]) == ("unchanged", [])
+    assert (result["status"], result["cached"]) == ("unchanged", ["optimise"])
 
 
 def refused(spec: Path, error: type[FunnelError], *words: str, by: Callable[..., Any] = release) -> None:

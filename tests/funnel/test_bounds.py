@@ -97,11 +97,14 @@ def test_bounds_that_make_no_sense_are_refused(
         Bounds(np.array(lower), np.array(upper), np.array(totals), beta)
 
 
-def test_counts_outside_their_bounds_are_refused() -> None:
+def test_counts_outside_their_bounds_and_parts_with_bounds_are_refused() -> None:
     joint = Joint.from_counts([[3, 4], [5, 6]])
     bounds = Bounds(joint.counts, joint.counts, np.array([[7, 7], [11, 11]]), 0.01)
+    known = Joint(joint.counts, joint.secret, joint.inputs, bounds)
     with pytest.raises(SpecError, match="within its own bounds"):
         Joint(joint.counts + 1, joint.secret, joint.inputs, bounds)
+    with pytest.raises(SpecError, match="whole table"):
+        Joint.from_parts([known], {})
     with pytest.raises(ValueError, match="read-only"):
         bounds.lower[0, 0] = 0
 

@@ -202,6 +202,22 @@ def test_dictionary_codes_of_every_width() -> None:
         assert joint.counts.tolist() == [[0, 1], [1, 1]]
 
 
+def test_counts_of_partitions_add_up_to_those_of_the_table() -> None:
+    choice = np.random.default_rng(4)
+    table = pa.table({name: [f"{name}{i}" for i in choice.integers(0, k, 500)] for name, k in (("s", 3), ("x", 4))})
+    order = {name: sorted(set(table[name].to_pylist()), reverse=True) for name in ("s", "x")}
+    whole = Joint.from_batches(table.to_batches(), ["s"], ["x"], order)
+    parts = [Joint.from_batches(part.to_batches(), ["s"], ["x"]) for part in (table.slice(0, 7), table.slice(7))]
+    added = Joint.from_parts(parts, order)
+    np.testing.assert_array_equal(added.counts, whole.counts)
+    assert (added.secret, added.inputs) == (whole.secret, whole.inputs)
+    with pytest.raises(DataError, match="no counts"):
+        Joint.from_parts([], order)
+    other = Joint.from_batches(table.to_batches(), ["x"], ["s"])
+    with pytest.raises(DataError, match="different columns"):
+        Joint.from_parts([whole, other], order)
+
+
 @settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 3), st.integers(0, 2**32))
 def test_counting_many_rows_misses_none(c: int, a: int, extra: int, seed: int) -> None:

@@ -24,8 +24,8 @@ from funnel.protocol import Protocol
 from funnel.readers.source_files import file_digest
 from funnel.release import snapshot
 from funnel.release.classified import write_classes
+from funnel.release.documents import JointDocument
 from funnel.sampling import partitions
-from funnel.source.counting import count_joint
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
 from tests.sabotage import tools
@@ -326,17 +326,27 @@ def doubt(folder: Path) -> None:
 
 
 def forget_protocol(folder: Path) -> None:
-    """The protocol is not there any more; the snapshot is."""
+    """The protocol is not there any more; snapshot and counts are."""
     for made in ("protocols", "fits"):
         shutil.rmtree(folder / ".funnel" / "people" / made)
 
 
+def exchange_counts(folder: Path) -> None:
+    """Somebody has put other counts into the private folder."""
+    (place,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
+    place.write_bytes(
+        JointDocument.like(tools.moved(JointDocument.from_json(place.read_bytes()).joint, 300)).to_bytes()
+    )
+
+
 def exchange_protocol(folder: Path) -> None:
     """Somebody has put another protocol into the private folder, one that publishes nearly all as they are."""
-    counted = count_joint(ReleaseSpec.load(folder / "people.toml"), quiet)
+    (counts,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
     (place,) = (folder / ".funnel" / "people" / "protocols").glob("*/protocol.json")
     protocol = Protocol.from_json(place.read_text(encoding="utf-8"))
-    place.write_text(tools.nearly_identity(counted, protocol).to_json(), encoding="utf-8")
+    place.write_text(
+        tools.nearly_identity(JointDocument.from_json(counts.read_bytes()).joint, protocol).to_json(), encoding="utf-8"
+    )
 
 
 def forge_protocol(folder: Path) -> None:
@@ -365,7 +375,7 @@ def exchange_rows(folder: Path) -> None:
 
 def forget_frequencies(folder: Path) -> None:
     """Nothing is there any more that was made of the source."""
-    for kept in ("noise-secret", "values", "snapshots", "protocols", "fits"):
+    for kept in ("noise-secret", "values", "snapshots", "joints", "protocols", "fits"):
         place = folder / ".funnel" / "people" / kept
         place.unlink() if place.is_file() else shutil.rmtree(place)
 
@@ -380,7 +390,7 @@ def make_questions(folder: Path) -> None:
 FRESH = Scene("nothing was made before", QUICK, fresh=True)
 DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
-COUNTED = Scene("a first release of a snapshot that is there", change=forget_protocol)
+COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
 WHOLE = Scene("whole records", WHOLE_SPEC)
@@ -493,6 +503,7 @@ BREACHING = Scene("frequencies that break a rule", QUICK.replace('"report"', '"r
 FOUND_BINS = Scene(
     "bins found from records that are held out", HELD_OUT_SPEC.replace("bins = [30, 50]", 'bins = "auto"'), fresh=True
 )
+EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)
 EXCHANGED_PROTOCOL = Scene("another protocol in the private folder", change=exchange_protocol)
 FORGED_PROTOCOL = Scene("a forged protocol in the private folder", change=forge_protocol)
 EXCHANGED_SNAPSHOT = Scene("other records in the snapshot", change=exchange_snapshot)

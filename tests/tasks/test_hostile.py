@@ -120,7 +120,7 @@ def test_a_full_disk_stops_the_engine_without_a_file(tmp_path: Path) -> None:
     joint = Joint.from_table(adult_rows(), "marital-status", "relationship")
     channel = fit("grr", joint, parse_guarantee("lip:1.0"))
     (tmp_path / "work").mkdir()
-    plan = plan_rows(source, channel, tmp_path / "work", shuffle=True)
+    plan = plan_rows(source, "digest", channel, tmp_path / "work", shuffle=True)
     with pytest.raises(OSError, match="No space left on device"):
         release_rows(plan, "/dev/full")
     assert not list((tmp_path / "work").glob(".*"))

@@ -98,6 +98,7 @@ def test_the_row_engine_draws_the_answers_that_are_derived_again(tmp_path: Path)
         drawing = drawing_protocol(step)
         plan = plan_rows(
             followed.data.path,
+            followed.data.sha256,
             drawing,
             tmp_path / "rows",
             shuffle=True,

@@ -20,7 +20,7 @@ from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
-from funnel.release.rows import Rows, draw_rows, take_over
+from funnel.release.rows import Rows, draw_rows, forget_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling.keyed import RecordKey
 from tests import chance
@@ -45,10 +45,10 @@ def drawn_from(tmp_path: Path) -> tuple[Snapshot, Snapshot, Protocol]:
     return plain, keyed, fit("grr", joint, LIP(0.5))
 
 
-def draw(snapshot: Snapshot, protocol: Protocol, folder: Path, key: RecordKey | None) -> Rows:
+def draw(snapshot: Snapshot, protocol: Protocol, folder: Path, key: RecordKey | None, work: Path) -> Rows:
     spec = spec_of("source.parquet", folder, output={"shuffle": False}, engine={"workers": 1})
     drawn_from = DrawnFrom.alone(protocol, snapshot, None)
-    return draw_rows(spec, drawn_from, ReleaseFolder(folder), record_key=key, secret=SECRET, progress=quiet)
+    return draw_rows(spec, drawn_from, ReleaseFolder(folder), work, record_key=key, secret=SECRET, progress=quiet)
 
 
 def same_counts(one: DrawnCounts, other: DrawnCounts) -> bool:
@@ -61,7 +61,7 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
     drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
 ) -> None:
     snapshot, _, protocol = drawn_from
-    rows = [draw(snapshot, protocol, tmp_path / name, None) for name in "ab"]
+    rows = [draw(snapshot, protocol, tmp_path / name, None, tmp_path / "work") for name in "ab"]
     assert chance.of_equal_draws(protocol, rows[0].counts.inputs.sum(axis=0)[:-1]) < 1e-9
     assert rows[0].data.sha256 != rows[1].data.sha256
     for name, one in zip("ab", rows, strict=True):
@@ -74,21 +74,33 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
         assert same_counts(
             drawn_pairs(DrawsDocument.from_json(folder.draws.read_bytes(), "draws"), protocol), one.pairs
         )
+    assert not (tmp_path / "work" / "rows").exists()
 
 
-def test_with_record_keys_answers_stay(drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path) -> None:
+def test_with_record_keys_answers_stay_and_work_of_other_protocols_goes(
+    drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
+) -> None:
     _, snapshot, protocol = drawn_from
-    rows = [draw(snapshot, protocol, tmp_path / name, KEY) for name in "ab"]
+    work = tmp_path / "work"
+    rows = [draw(snapshot, protocol, tmp_path / name, KEY, work) for name in "ab"]
     assert rows[0].data.sha256 == rows[1].data.sha256
+    # What workers finished waits for the run that follows a killed one, privately; that of another plan does not.
+    (kept,) = next(path for path in work.iterdir() if path.name == "rows").iterdir()
+    assert kept.stat().st_mode & 0o777 == kept.parent.stat().st_mode & 0o777 == 0o700
     other = RecordKey(("id",), bytes(range(1, 33)))
-    assert draw(snapshot, protocol, tmp_path / "c", other).data.sha256 != rows[0].data.sha256
+    assert draw(snapshot, protocol, tmp_path / "c", other, work).data.sha256 != rows[0].data.sha256
+    assert not kept.exists()
+    assert len(list(kept.parent.iterdir())) == 1
+    forget_rows(work)
+    assert not kept.parent.exists()
+    forget_rows(work)
 
 
 def test_rows_are_taken_over_byte_for_byte_or_not_at_all(
     drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
 ) -> None:
     snapshot, _, protocol = drawn_from
-    rows = draw(snapshot, protocol, tmp_path / "a", None)
+    rows = draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work")
     earlier, later = ReleaseFolder(tmp_path / "a"), ReleaseFolder(tmp_path / "b")
     taken = take_over(earlier, rows.data.sha256, protocol, later)
     assert later.data.read_bytes() == earlier.data.read_bytes()
@@ -116,7 +128,7 @@ def test_a_snapshot_that_was_changed_is_not_drawn_from(
     path = Path(snapshot.data.path)
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(DataError, match="gone or was changed"):
-        draw(snapshot, protocol, tmp_path / "a", None)
+        draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work")
     assert not (tmp_path / "a").exists()
 
 
@@ -124,7 +136,7 @@ def test_draws_are_counted_by_the_secret_of_every_record(
     drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
 ) -> None:
     snapshot, _, protocol = drawn_from
-    counts = draw(snapshot, protocol, tmp_path / "a", None).counts
+    counts = draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work").counts
     assert counts is not None
     table = pq.read_table(snapshot.data.path)
     for s, secret in enumerate(SECRET.symbols):

@@ -14,14 +14,17 @@ from typing import Any
 
 import distributed
 import psutil
+import pyarrow.parquet as pq
 import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
 from funnel.errors import EntropyError, PipelineError, SpecError
+from funnel.joint import Joint
 from funnel.readers.source_files import file_digest
 from funnel.sampling.dask_workers import DaskWorkers, workers_of
 from funnel.sampling.engine import release_rows
+from funnel.sampling.parts import count_partition
 from funnel.settings.work import EngineSettings
 from tests.snapshots import ROWS, planned, snapshot
 
@@ -44,6 +47,12 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
         release_rows(plan, tmp_path / "dask.parquet", workers, kill)
         assert killed
         assert file_digest(tmp_path / "dask.parquet") == file_digest(tmp_path / "one.parquet")
+        # Counting distributes over the same partitions.
+        order = {"x": ["a", "b"], "z": ["0", "1", "elsewhere"]}
+        tasks = [(str(source), groups, ("x",), ("z",), order) for groups in plan.groups]
+        counted = Joint.from_parts([part for _, part in workers.run(count_partition, tasks)], order)
+        whole = Joint.from_table(pq.read_table(source), "x", "z")
+        assert (counted.counts == whole.counts).all()
         # An error of a task is that of the release.
         (tmp_path / "dask").rename(tmp_path / "elsewhere")
         with pytest.raises(FileNotFoundError):

@@ -24,6 +24,8 @@ from funnel.sampling import engine, parts, row_order
 from funnel.sampling.engine import OneWorker, Processes, release_rows
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
+from funnel.sampling.partitions import plan_rows
+from funnel.sampling.parts import draw_partition
 from funnel.sampling.row_words import KeyedWords, WordKeys
 from funnel.sampling.sanitising import sanitise
 from tests.funnel.sampling.worker_tasks import die, die_once, interrupt
@@ -182,6 +184,37 @@ def test_fresh_draws_differ_and_shuffled_rows_land_anywhere(tmp_path: Path) -> N
         # The order is fresh: at most two in 10^12 runs fail.
         assert stats.chisquare(tenths).pvalue > 1e-12
     assert (seen[0] != seen[1]).any()
+
+
+def test_what_is_written_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = snapshot(tmp_path)
+    plan = planned(source, "work", shuffle=True, keyed=True)
+    draw_partition(plan, 0)
+    draw_partition(plan, 3)
+    drawn: list[int] = []
+    real = parts._drawn
+
+    def counted(plan, index, words):  # type: ignore[no-untyped-def]
+        drawn.append(index)
+        return real(plan, index, words)
+
+    monkeypatch.setattr(parts, "_drawn", counted)
+    release_rows(plan, tmp_path / "out.parquet")
+    assert drawn == [1, 2, 4]
+    release_rows(plan, tmp_path / "again.parquet")
+    assert drawn == [1, 2, 4]
+    # A damaged file, and the files of another plan, are made anew.
+    path = tmp_path / "work" / "partition-00002.codes"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    (tmp_path / "work" / "part-00001.codes.json").write_text("{")
+    release_rows(plan, tmp_path / "third.parquet")
+    assert drawn == [1, 2, 4, 2]
+    assert len({file_digest(tmp_path / f"{name}.parquet") for name in ("out", "again", "third")}) == 1
+    ordered = plan_rows(
+        source, file_digest(source), NOISY, tmp_path / "work", shuffle=False, record_key=KEY, partition_rows=7000
+    )
+    release_rows(ordered, tmp_path / "ordered.parquet")
+    assert drawn == [1, 2, 4, 2, 0, 1, 2, 3, 4]
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from funnel.protocol import Protocol
 from funnel.sampling.partitions import partition_groups, plan_rows
-from tests.snapshots import NOISY
+from tests.snapshots import KEY, NOISY, OTHER
 
 
 def write(path: Path, sizes: list[int]) -> Path:
@@ -33,8 +34,30 @@ def test_row_groups_are_cut_without_gap_or_overlap(tmp_path_factory, sizes, rows
         # No more than asked for, unless one group is more; and another group would have been too many.
         assert count <= rows or stop - start == 1
         assert stop == len(sizes) or count + sizes[stop] > rows
-    plan = plan_rows(path, NOISY, path.parent, shuffle=True, partition_rows=rows, part_rows=7)
+    plan = plan_rows(path, "", NOISY, path.parent, shuffle=True, partition_rows=rows, part_rows=7)
     assert plan.groups == cut
     assert plan.rows == sum(sizes)
     # The smallest power of two whose parts are small enough.
     assert plan.parts == next(1 << bits for bits in range(20) if sum(sizes) <= 7 << bits)
+
+
+def test_what_the_rows_depend_on_is_in_the_digest(tmp_path: Path) -> None:
+    """Working files of another plan are not taken for this one's."""
+    path = write(tmp_path / "snapshot.parquet", [10, 10])
+
+    def digest(sha: str = "", protocol: Protocol = NOISY, **settings: object) -> str:
+        return plan_rows(path, sha, protocol, tmp_path, **{"shuffle": True, "record_key": KEY} | settings).digest  # type: ignore[arg-type]
+
+    others = [
+        digest("other"),
+        # For the same columns, so that the key of the words is the same; the order without a shuffle too.
+        digest(protocol=OTHER),
+        digest(shuffle=False),
+        digest(record_key=None),
+        digest(record_key=type(KEY)(KEY.columns, bytes(range(1, 33)))),
+        digest(partition_rows=10),
+        digest(part_rows=5),
+    ]
+    assert len({digest(), *others}) == 8
+    assert digest(record_key=None) != digest(record_key=None, protocol=OTHER)
+    assert digest() == digest()

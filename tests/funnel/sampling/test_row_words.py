@@ -63,6 +63,7 @@ def test_keys_say_what_their_words_are_for() -> None:
     assert NOISY.digest != OTHER.digest
     assert one.decision != other.decision
     assert len({one.words, one.records, one.order, one.ties, other.order, other.ties}) == 6
+    assert len({one.digest, other.digest, WordKeys.of(KEY, NOISY, decided=True).digest}) == 3
     drawn = [KeyedWords(keys).to_draw(batch) for keys in (one, other)]
     assert len(np.unique(np.concatenate(drawn))) == 100
     changed = WordKeys.of(RecordKey(KEY.columns, bytes(range(1, 33))), NOISY)

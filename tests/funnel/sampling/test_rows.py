@@ -348,7 +348,7 @@ def test_draws_are_counted_by_secret_and_input(tmp_path: Path, shuffle: bool) ->
     (tmp_path / "work").mkdir()
     source = tmp_path / "source.parquet"
     plan = plan_rows(
-        source, NOISY, tmp_path / "work", shuffle=shuffle, secret=secret, partition_rows=1000, part_rows=700
+        source, "", NOISY, tmp_path / "work", shuffle=shuffle, secret=secret, partition_rows=1000, part_rows=700
     )
     drawn = release_rows(plan, tmp_path / "rows.parquet")
     expected = Counter(zip(said, texts(table), strict=True))
