@@ -21,6 +21,7 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
     import_without(*VALIDATOR)
     import great_expectations as gx
+    from great_expectations.compatibility.pydantic import PrivateAttr
     from great_expectations.core.batch_definition import BatchDefinition
     from great_expectations.core.metric_domain_types import MetricDomainTypes
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
@@ -29,16 +30,21 @@ with warnings.catch_warnings():
         InMemoryStoreBackendDefaults,
         ProgressBarsConfig,
     )
+    from great_expectations.execution_engine.execution_engine import ExecutionEngine
     from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
     from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+    from great_expectations.validator.validator import ValidationDependencies
 
 _LISTED = 3
 Lines = list[dict[Hashable, Any]]
 """A table of evidence, line by line."""
 
 
+# By the batch and how it is validated, what expectations on a table of evidence need.
+_NEEDED: dict[str, ValidationDependencies] = {}
 Finding = tuple[Any, Any, str | None]
 """What was observed and what is expected, ready for JSON; and by how much it fails, as a sentence, or None."""
 
@@ -51,11 +57,28 @@ class ReleaseExpectation(BatchExpectation):
 
     evidence_table: ClassVar[str]
     metric_dependencies = ("evidence.records",)
+    _written: ExpectationConfiguration | None = PrivateAttr(None)
 
     class Config:
         """What was declared stays as it was declared."""
 
         allow_mutation = False
+
+    @property
+    def configuration(self) -> ExpectationConfiguration:
+        """The arguments, which the library reads twenty times in one evaluation: written once, since they stay."""
+        if self._written is None:
+            self._written = super().configuration
+        return self._written
+
+    def get_validation_dependencies(
+        self, execution_engine: ExecutionEngine | None = None, runtime_configuration: dict[str, Any] | None = None
+    ) -> ValidationDependencies:
+        """The lines of the table: the same for all expectations on it, of which the library asks each of them twice."""
+        asked = f"{self.configuration.kwargs.get('batch_id')} {runtime_configuration}"
+        if asked not in _NEEDED:
+            _NEEDED[asked] = super().get_validation_dependencies(execution_engine, runtime_configuration)
+        return _NEEDED[asked]
 
     @property
     def check_name(self) -> str:

@@ -109,5 +109,23 @@ def _add(counted: Counter[tuple[str, ...]], texts: list[list[str]], table: IntAr
 
 
 def _table(codes: list[npt.NDArray[np.integer[Any]]], sizes: list[int]) -> IntArray:
-    """Number of rows of every combination, flat."""
-    return np.bincount(np.ravel_multi_index(codes, sizes), minlength=math.prod(sizes))
+    """Number of rows of every combination, flat; few combinations, so narrow numbers do, and are faster."""
+    size = math.prod(sizes)
+    narrow = np.dtype(np.uint8 if size <= 256 else np.int32)
+    flat: npt.NDArray[np.integer[Any]] = codes[0].astype(narrow)
+    for column, radix in zip(codes[1:], sizes[1:], strict=True):
+        # 256 is 0 for a byte, but then the combinations so far have the number 0 too.
+        np.multiply(flat, np.array(radix).astype(narrow), out=flat)
+        np.add(flat, column.astype(narrow), out=flat)
+    if narrow.itemsize == 1 and len(flat) >= 4 * 256 * size:
+        return _table_of_bytes(flat, size)
+    return np.bincount(flat, minlength=size)
+
+
+def _table_of_bytes(flat: npt.NDArray[np.integer[Any]], size: int) -> IntArray:
+    """How often each number below ``size`` occurs: counted two rows at a time, which takes half as long."""
+    even = len(flat) // 2 * 2
+    pairs = np.bincount(flat[:even].view("<u2"), minlength=256 * size).reshape(size, 256)
+    table: IntArray = pairs.sum(axis=1) + pairs.sum(axis=0)[:size]
+    table[flat[even:]] += 1
+    return table

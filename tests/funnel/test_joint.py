@@ -220,7 +220,7 @@ def test_counts_of_partitions_add_up_to_those_of_the_table() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 3), st.integers(0, 2**32))
-def test_counting_many_rows_misses_none(c: int, a: int, extra: int, seed: int) -> None:
+def test_counting_rows_in_pairs_misses_none(c: int, a: int, extra: int, seed: int) -> None:
     rows = 4 * 256 * c * a + extra
     draws = np.random.default_rng(seed)
     codes = [draws.integers(0, size, rows) for size in (c, a)]
