@@ -60,7 +60,7 @@ some of those that are accepted.
 **Released: {released:,} of {number:,}.** A cell is "yes", or the letters of the [reasons](#reasons) for which the spec
 is refused when it is read, before a source is opened. `attribute` publishes the secret as well where most records are
 unchanged; `srlip` of whole records names `[groups] known`, or is for any columns (`known = "single"`, `"pairs"`), with
-`lip` or, where the secret is published, with `attribute`.
+`lip`, with `rlip` where `held_out` names a part of the records, or, where the secret is published, with `attribute`.
 What each costs is [below](#what-is-kept).
 """
 _COSTS = """## What is kept
