@@ -91,6 +91,9 @@ class Combination:
             found["record_key"] = ["id"]
         if self.people == UNITS:
             found["unit"] = ["id"]
+            if self.width == WHOLE:
+                # Whatever is drawn, so that rows are within the bound as if they were different people's, too.
+                found["history"]["budget_fraction"] = 0.5
         return found
 
     @property

@@ -65,10 +65,10 @@ def members(version: int, households: int = 250) -> pa.Table:
     return table.take(random.permutation(len(of)))
 
 
-def project(folder: Path, text: str = SPEC, version: int = 0) -> ReleaseSpec:
+def project(folder: Path, text: str = SPEC, version: int = 0, households: int = 250) -> ReleaseSpec:
     path = folder / "spec.toml"
     path.write_text(text)
-    pq.write_table(members(version), folder / "households.parquet")
+    pq.write_table(members(version, households), folder / "households.parquet")
     return ReleaseSpec.load(path)
 
 
@@ -164,7 +164,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_changed_line_is_refused(name: str, tmp_path: Path) -> None:
-    spec = project(tmp_path)
+    # So many that it shows in whichever order members are drawn.
+    spec = project(tmp_path, households=2_000)
     with patched(Patch(*BROKEN[name])), pytest.raises(FunnelError, match="histor"):
         run_release(spec, False, False)
 

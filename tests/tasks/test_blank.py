@@ -32,10 +32,10 @@ side = ["left", "right"]
 CASES = {
     # Independent by the counts: the town stays as it is, and of the side nothing may be told.
     "one of two": (_TEXT.format("optimal").replace("lip:1.0", "perfect"), '["side", "town"]', "side"),
-    # All that is beyond the bound becomes one value.
+    # Whatever the noise is, only a constant is independent of two secrets with two sides.
     "all, under noise": (
-        _TEXT.format("watchdog")
-        .replace("lip:1.0", "lip:0.5")
+        _TEXT.format("optimal")
+        .replace("lip:1.0", "perfect")
         .replace('protection = "none"', 'protection = "noise"\nfrequencies.epsilon = 1.0')
         .replace('on_breach = "report"', "")
         .replace("\n[source]", _LISTED.partition("\n\n")[0] + "\n\n[source]", 1)
