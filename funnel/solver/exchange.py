@@ -69,7 +69,10 @@ def proven_bound(distribution: FloatArray, worth: FloatArray, asked: FloatArray,
     """
     gains = -asked * (distribution / distribution[:, None])
     gains[np.arange(len(distribution)), np.arange(len(distribution))] += worth
-    return float(balance.sum() + gains.max(axis=0).sum())
+    best = gains.max(axis=0)
+    # Sums of floats are below the true ones by less than this: a bound is rounded up.
+    rounding = (len(best) + 8) * np.finfo(np.float64).eps * (np.abs(balance).sum() + np.abs(best).sum())
+    return float(balance.sum() + best.sum() + rounding)
 
 
 class ExchangeProgramme:
